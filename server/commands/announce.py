@@ -1,4 +1,4 @@
-"""The terminal output of `bifolio serve`."""
+"""Terminal output of `bifolio serve`."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,14 +12,17 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-MAX_SHOWN_PROBLEMS = 10  # For each change, without --verbose.
+MAX_SHOWN_PROBLEMS = 10  # Limit for each change, without --verbose.
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Terminal of a server: `quiet` prints only the address and errors, `verbose` all files and problems.
+    """Terminal output of a server.
 
-    Workers share it. Each report is one write, so lines of different workers never mix.
+    `quiet` prints only the address and errors; `verbose` all files and problems.
+
+    All workers print to the same terminal. Each report is one write, so lines from different workers never
+    mix.
     """
 
     quiet: bool = False
@@ -34,9 +37,9 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the contents, problems and address of a site, and the studio's address if it has a key.
+        """Print the site's contents, problems and address, and the studio's address if that contains a key.
 
-        `commit` is the id, date and subject of a past commit that is served.
+        `commit` is the id, date and subject of the past commit that is served, if any.
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -56,7 +59,7 @@ class Terminal:
         _print([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:
-        """Print one line for each kind of change and one for each problem."""
+        """Print a line for each kind of change, and a line for each problem."""
         if self.quiet:
             return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
         read = [*_actions(("read", change.read), ("removed", change.removed))]
@@ -79,7 +82,7 @@ class Terminal:
         _print([line])
 
     def warn(self, line: str) -> None:
-        """Print a problem that does not keep the server from serving."""
+        """Print a problem that does not stop the server."""
         _print([click.style(f"  ✗ {line}", fg="red")])
 
     def _problems(self, problems: Sequence[Problem]) -> Iterator[str]:
@@ -95,7 +98,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    """Describe a site, counting each document once for all its locales and versions."""
+    """Yield lines that describe a site. A document in several locales and versions counts once."""
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions
@@ -133,6 +136,6 @@ def _fix_line(problem: Problem) -> str:
 
 
 def _print(lines: Sequence[str]) -> None:
-    with suppress(OSError):  # A closed terminal must not make a write fail.
+    with suppress(OSError):  # If the terminal is closed, writes must still succeed.
         if lines:
             click.echo("\n".join(lines))

@@ -1,4 +1,4 @@
-"""`bifolio changes`: changes since a position of the event log, a commit or a date, for scripts."""
+"""`bifolio changes`: lists changes since a position in the event log, a commit or a date, for scripts."""
 
 import json
 import re
@@ -28,8 +28,8 @@ from server.tools.terminal import check_site, one_line_errors, printable, site_o
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 UNKNOWN_STATUS = 3  # Exit status if the log does not reach back that far.
 EMPTY_COLUMN = "-"
-BATCH_EVENTS = 1000  # Events read at once.
-# A position as --save writes it, or a sequence number.
+BATCH_EVENTS = 1000  # Events per read.
+# A position from --save, or a sequence number.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
@@ -95,7 +95,7 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """Event log of a site, with all changes recorded up to `bounds.last`."""
+    """Event log of a site, after recording all changes; it ends at `bounds.last`."""
 
     site: Site
     database: EventDatabase
@@ -103,13 +103,13 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Open the log of a site and record file changes. Raises SetupError, StorageError and BusyError."""
+        """Open a site's log and record changes of files. Raises SetupError, StorageError and BusyError."""
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
         site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
-        site.refresh()  # A repeated change is better than a missing one.
+        site.refresh()  # Repeating a change is better than missing one.
         if recorder.missed:
             site.record()
         if recorder.missed:
@@ -121,12 +121,13 @@ class _Log:
 
     @property
     def place(self) -> str:
-        """The position at the end of the log, for the next `--since`."""
+        """The position at the end of the log, to pass to the next `--since`."""
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
-        """Return the events since a position, commit or date. Raises GoneError if they are unknown, and
-        SetupError.
+        """Return the events since a position, commit or date.
+
+        Raises GoneError if the log does not reach back that far, and SetupError.
         """
         if not text:
             raise GoneError("The position is empty")
@@ -147,7 +148,10 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or date; without commits, a date is looked up in the log."""
+        """Return the events since a commit or date.
+
+        In a site without commits, dates are looked up in the log.
+        """
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
         try:
@@ -169,7 +173,7 @@ class _Log:
 
 
 def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
-    """Parse the options into a selection. Raises UsageError."""
+    """Parse the options to a selection. Raises UsageError."""
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
@@ -194,7 +198,7 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 
 
 def _line(event: Event) -> str:
-    """Return an event as columns. Scripts read them: keep their order and add new ones at the end."""
+    """Format an event as columns. Scripts parse them: keep their order, and append new ones at the end."""
     uids = [event.uid] if event.counts is None else event.counts
     types = [subject_of(uid) if "::" in uid else uid for uid in uids]
     changed = "?" if event.changed is None else ",".join(event.changed)

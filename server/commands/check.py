@@ -38,7 +38,7 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-MAX_FIXED_KEYS = 1000  # For one --fix.
+MAX_FIXED_KEYS = 1000  # Limit for one --fix.
 
 
 @click.command("check")
@@ -78,7 +78,9 @@ def check(
         _show_changes(root, found, prefix)
     elif fix:
         keys: tuple[KeyFix, ...] = ()
-        while found.key_fixes and len(keys) < MAX_FIXED_KEYS:  # Fixing a key reveals problems below it.
+        while (
+            found.key_fixes and len(keys) < MAX_FIXED_KEYS
+        ):  # After a key is fixed, problems inside its value can be found.
             _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()
@@ -97,7 +99,7 @@ def check(
 
 
 class _Opening:
-    """Opens the site for each check; `opened` is the latest result."""
+    """Opener that loads the site for each check; `opened` is the latest result."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode

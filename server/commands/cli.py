@@ -1,4 +1,4 @@
-"""The command line: a table of commands, each imported when it is called."""
+"""The command line: a table of commands. Each command's module is imported when the command is called."""
 
 import gc
 import platform
@@ -19,7 +19,7 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """The module, function and `--help` summary of a command."""
+    """A command's module, function and `--help` summary."""
 
     module: str
     name: str
@@ -64,7 +64,7 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists COMMANDS in order and imports a command on first use."""
+    """Click group that lists COMMANDS in order, and imports a command when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -91,7 +91,10 @@ class _Commands(click.Group):
 
 
 def _load(entry: CommandEntry) -> click.Command:
-    """Import a command and exempt its modules from garbage collection, since they stay loaded."""
+    """Import a command.
+
+    Its modules are exempted from garbage collection, because they stay loaded.
+    """
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)
     gc.freeze()
@@ -128,13 +131,13 @@ _COMMIT = _PACKAGE / "commit.txt"
 
 
 def describe() -> str:
-    """Return `0.1.0 (commit 24834d8, Python 3.11.7)`, without the commit if it is unknown."""
+    """Return `0.1.0 (commit 24834d8, Python 3.11.7)`; without the commit if it is unknown."""
     commit = _commit()
     return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
 
 
 def _commit() -> str:
-    if (_PACKAGE.parent / ".git").exists():  # A repository further up is another project's.
+    if (_PACKAGE.parent / ".git").exists():  # A repository in a parent folder belongs to another project.
         printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=DEFAULT_TIMEOUT_S)
         return (printed or "").strip()
     return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

@@ -35,7 +35,7 @@ from server.tools.terminal import Part, check_site, one_line_errors, printable, 
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-MAX_SHOWN_CHANGES = 10  # For each commit.
+MAX_SHOWN_CHANGES = 10  # Per commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
 _COMMITS_HINT = "pass commits as options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
@@ -48,7 +48,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Site with its history."""
+    """A site and its history."""
 
     site: Site
     past: PastStates
@@ -70,7 +70,7 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        """A viewer with full access, since terminal users have the files."""
+        """A viewer with full access, because terminal users can read all files anyway."""
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
@@ -98,7 +98,7 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return a document and its versions. Raises SetupError if it never existed."""
+        """Return a document's type, id and versions. Raises SetupError if it never existed."""
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -108,14 +108,14 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """Resolve a commit name. Raises SetupError if there is no such commit."""
+        """Resolve a name to a commit. Raises SetupError if there is none."""
         try:
             return self.past.resolve(name)
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Return a predicate for commits by date and author. Raises SetupError."""
+        """Return a function that checks whether a commit matches a date and author. Raises SetupError."""
         try:
             return selection(self.past, since, author)
         except ApiError as error:
@@ -124,7 +124,10 @@ class Repository:
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """Return the locale and status to show: the draft on request or if nothing was ever published."""
+        """Return the locale and status to show.
+
+        A draft is shown on request, or if nothing was ever published.
+        """
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
         return locale, DRAFT if draft or (not published and edited_status(type_) == DRAFT) else PUBLISHED
@@ -214,7 +217,7 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents, as TYPE/ID, whose files differ between two commits ("" is the files on disk)."""
+    """Return the documents, as TYPE/ID, whose files differ between two commits ("" is the disk)."""
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

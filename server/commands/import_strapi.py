@@ -67,7 +67,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
 
 
 def _say(what: str, done: int, total: int) -> None:
-    """Show progress in one line of a terminal, overwriting the previous one."""
+    """Print progress on a terminal, overwriting the previous line."""
     if sys.stderr.isatty():
         shown = f"{what} {done:,} of {total:,}" if total else what
         click.echo(f"\r\033[K{shown}…" if done + 1 < total or not total else "\r\033[K", nl=False, err=True)

@@ -116,7 +116,10 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that there is nothing to add to a site with some documents; without a site, raise SetupError."""
+    """Report that the site has content types for all its documents.
+
+    Raises SetupError if the folder is not a site.
+    """
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
@@ -126,7 +129,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return the unclaimed pages of a folder, the API ids in use and the number of documents."""
+    """Return a folder's pages that no type claims, the API ids in use, and the number of documents."""
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
@@ -200,7 +203,7 @@ def _report(folder: Path) -> None:
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # Remove the caches that the check has made.
+        # Remove the caches that the check created.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

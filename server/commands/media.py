@@ -104,7 +104,7 @@ def gc_command(root: Path, dry_run: bool, grace: int) -> None:
 
 
 def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
-    """Open a site and its bucket. Raises SetupError if it has none."""
+    """Open a site and its bucket. Raises SetupError if no bucket is configured."""
     check_site(root)
     opened = open_site(root, mode)
     settings = opened.site.state.settings
@@ -116,7 +116,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:
-    """Report moved files; exit with status 1 if some were left."""
+    """Report the moved files, and exit with status 1 if some could not be moved."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
     tell_commit(moved.commit)

@@ -66,7 +66,7 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Return a path in the current folder relative to the site, and any other text unchanged."""
+    """Convert a path in the current folder to a path relative to the site; return other text as it is."""
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-MAX_FRAGMENTS = 2  # For each document.
+MAX_FRAGMENTS = 2  # Per document.
 
 
 @click.command("search")
@@ -78,7 +78,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """Parse the arguments into a question; an argument with spaces is a phrase. Raises SetupError."""
+    """Parse the arguments to a search. An argument with spaces is a phrase. Raises SetupError."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
         raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
@@ -90,7 +90,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Bring the index up to date, with a progress bar, unless a running server does."""
+    """Update the search index with a progress bar, unless a running server updates it."""
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -103,7 +103,7 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines of a hit: path:line for editors and terminals, title and fragments."""
+    """Yield the lines for one hit: `path:line`, which editors and terminals can open, title and fragments."""
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
@@ -138,7 +138,7 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line with the most of the words; 0 if no line has any."""
+    """Return the number of the first line that contains the most words, or 0 if none contains any."""
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -97,12 +97,14 @@ def serve_command(
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
-    configuration = first_configuration(root)  # Report a broken configuration before starting anything.
+    configuration = first_configuration(root)  # Fail early if the configuration is invalid.
     check_environment(configuration.settings.webhooks, os.environ)
     require_library(configuration.settings)
     require_driver(configuration.settings.accounts)
     commit = "" if name is None else find_commit(root, name)
-    report_to = replace(terminal, quiet=True) if commit else terminal  # Changed files are not served.
+    report_to = (
+        replace(terminal, quiet=True) if commit else terminal
+    )  # Changes of files have no effect on a past commit.
     taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
 
@@ -133,9 +135,10 @@ def serve_command(
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Take over the socket of the running server if requested and possible, else bind a new one.
+    """Return a listening socket: taken over from the running server if requested, otherwise a new one.
 
-    A server that has just started may not offer its socket yet: try again for a while. Raises SetupError.
+    Retries for a while, because a server that has just started may not offer its socket yet. Raises
+    SetupError.
     """
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -159,10 +162,10 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
-    """Serve the current site in place of an older generation."""
+    """Serve the current site, replacing an older generation of workers."""
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    except SetupError:  # The file watcher reports it, and reloads after the repair.
+    except SetupError:  # The file watcher reports the error, and reloads when it is fixed.
         return
     serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
 
@@ -176,7 +179,7 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for workers, or read-only at `commit` unless that is "". Raises SetupError."""
+    """Open the site for workers, or read-only at `commit` if that is not "". Raises SetupError."""
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -216,7 +219,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Report for a server that is ready, and whether to open the studio in a browser."""
+    """Reporter that prints when the server is ready, and opens the studio in a browser if requested."""
 
     opened: OpenSite
     terminal: Log
@@ -232,9 +235,9 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start the reporting process, and return the function to call when a worker is ready.
+        """Start the reporting process. Returns the function to call when a worker is ready.
 
-        That ends a server that was taken over, and prints the report.
+        That function stops a server that was taken over, and triggers the report.
         """
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -248,7 +251,7 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return the studio's address with a key if only this machine can reach it, else ""."""
+        """Return the studio's address with a key, or "" if other machines could reach the server."""
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
@@ -260,10 +263,11 @@ class _Ready:
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    """Print contents and problems once a worker is ready.
+    """Print contents and problems as soon as a worker is ready.
 
-    Reading all documents copies their memory, so this runs in a process of its own. It closes its copy of the
-    listening socket, so another server can start after this one ends.
+    This runs in a separate process, because reading all documents copies their memory pages. The process
+    closes its copy of the listening socket, so another server can start on the port after this one has
+    stopped.
     """
     told.listener.close()
     end_with_parent()

@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _refuse_old(path: Path, made: bytes) -> None:
-    """Raise SetupError if a file is out of date."""
+    """Raise SetupError if the file is out of date."""
     there = _read(path)
     if there == made:
         click.echo(f"{path} is up to date")
@@ -60,7 +60,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
 
 
 def _write(path: Path, made: bytes) -> None:
-    if _read(path) == made:  # Do not wake programs that watch the file.
+    if _read(path) == made:  # Do not write, so programs that watch the file are not triggered.
         click.echo(f"{path} is up to date")
         return
     try:

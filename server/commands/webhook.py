@@ -1,4 +1,4 @@
-"""`bifolio webhook`. Running servers send deliveries; only `test` sends a request itself."""
+"""`bifolio webhook`. Only `test` sends a request itself; all other deliveries are sent by running servers."""
 
 import json
 import os
@@ -26,8 +26,8 @@ from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-TEST_EVENT = "trigger-test"  # As Strapi's button sends it.
-_BATCH_EVENTS = 1000  # Events read at once.
+TEST_EVENT = "trigger-test"  # The event that the test button in Strapi sends.
+_BATCH_EVENTS = 1000  # Events per read.
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def list_webhooks(root: Path) -> None:
 
 
 def _public_url(one: Webhook) -> str:
-    """Return the address without its query, which may contain a key."""
+    """Return the webhook's URL without its query, which may contain a key."""
     address, question, _ = one.url.partition("?")
     return f"{address}?…" if question else address
 

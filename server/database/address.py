@@ -1,4 +1,4 @@
-"""Address of a site's databases: the setting `accounts`."""
+"""Address of a site's databases, from the setting `accounts`."""
 
 import re
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    """Whether accounts are in a remote database, which may be slow, and not in a file."""
+    """Whether accounts are in a database server, which may be slow, instead of a file."""
     return bool(url) and not url.startswith("sqlite")
 
 

@@ -1,6 +1,6 @@
-"""Interface of a database, SQLite or PostgreSQL.
+"""Interface of a database: SQLite or PostgreSQL.
 
-Statements are written for SQLite; `server.database.statements` translates them for PostgreSQL.
+All statements use SQLite's syntax; `server.database.statements` translates them for PostgreSQL.
 """
 
 import re
@@ -14,7 +14,7 @@ _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """The rows that a statement found, or the number of rows it changed."""
+    """Result of a statement: the rows that it found, or the number of rows that it changed."""
 
     @property
     def rowcount(self) -> int:
@@ -22,10 +22,10 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """Return a tuple per column, beginning with its name."""
+        """Return a tuple for each column; its first item is the column's name."""
 
     def fetchone(self) -> Any:
-        """Return the next row, or None after the last."""
+        """Return the next row, or None after the last one."""
 
     def fetchall(self) -> list[Any]:
         """Return the remaining rows."""
@@ -34,40 +34,40 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A transaction. Statements have a `?` per parameter."""
+    """A transaction. Parameters in statements are written as `?`."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Execute a statement."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Execute a statement for each row of parameters."""
+        """Execute a statement once for each row of parameters."""
 
 
 class Engine(Protocol):
-    """A database, safe for threads. Each process has its own connections.
+    """A database. Thread-safe; each process has its own connections.
 
-    If it can't be used, methods raise what `Tables.refuse` returns.
+    If the database can't be used, methods raise the error that `Tables.refuse` returns.
     """
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database is known to refuse writes."""
+        """Whether the database is known to reject writes."""
 
     def open(self) -> None:
-        """Connect and create missing tables. Raises OSError and the errors of the driver."""
+        """Connect and create missing tables. Raises OSError and the driver's errors."""
 
     def is_current(self) -> bool:
-        """Whether the opened file is still at its path."""
+        """Whether the file that was opened is still at its path."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: a transaction, committed at the end or rolled back on an exception.
+        """Context manager: a transaction that is committed at the end, or rolled back on an exception.
 
-        Waits up to `seconds` for other transactions. SQLite allows one writer at a time; PostgreSQL executes
-        `claim` first, a statement that can lock out other writers.
+        Waits at most `seconds` for other transactions. SQLite allows only one writer at a time. PostgreSQL
+        first executes the statement `claim`, which can lock out other writers.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: a read-only transaction with a consistent view."""
+        """Context manager: a read-only transaction with a consistent view of the data."""
 
     def close(self) -> None:
         """Close all connections. The next use opens the database again."""
@@ -79,9 +79,9 @@ class DuplicateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a database can't be used: a reason in one line, "" if it does not respond.
+    """The reason why a database can't be used, in one line; "" if it does not respond.
 
-    `is_duplicate`: another row has the key.
+    `is_duplicate` is set if another row already has the key.
     """
 
     reason: str = ""
@@ -90,11 +90,13 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of one part of the server. `schema` has the SQL to create them, separated by ";".
+    """The tables of one part of the server.
 
-    `complete` runs after creating tables and before creating indexes: it adds initial rows and migrates older
-    tables. `refuse` returns the error to raise if the tables can't be used. PostgreSQL prepends `prefix` to
-    names.
+    - `schema`: the SQL statements that create them, separated by ";"
+    - `complete`: called after tables and before indexes are created, to add initial rows and migrate older
+      tables
+    - `refuse`: returns the error to raise if the tables can't be used
+    - `prefix`: prepended to all names in PostgreSQL
     """
 
     schema: str

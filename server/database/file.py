@@ -1,4 +1,4 @@
-"""SQLite files: paths, permissions, and checks."""
+"""SQLite files: paths, permissions and checks."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """Create a private file in `.bifolio/` if missing; return its path. Raises OSError."""
+    """Return the path of a private file in `.bifolio/`, creating it if it is missing. Raises OSError."""
     path = state_folder(root) / name
     path.touch(mode=0o600)
     keep_private(path)
@@ -19,7 +19,7 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the path of the site's accounts, creating the file if missing. Raises SetupError."""
+    """Return the path of the accounts database, creating the file if it is missing. Raises SetupError."""
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -32,7 +32,7 @@ def database_file(root: Path) -> Path:
 def is_sound(path: Path) -> bool:
     """Whether a file is a readable and writable database, or empty.
 
-    False is not certain: opening the database (`database.opening`) shows what is wrong, if anything.
+    False is not certain; opening the database (`database.opening`) reports the actual error.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -45,18 +45,18 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """The file of an open database, to detect that it was removed or replaced."""
+    """Identity of an open database file, to detect that the file was removed or replaced."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # An open descriptor reserves the inode number. Closing one opened with O_PATH does not release
-        # SQLite's locks.
+        # While a descriptor is open, no other file gets the same inode number. It is opened with O_PATH,
+        # because closing any other descriptor would release SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Whether the file is still at its path."""
+        """Whether the same file is still at its path."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:

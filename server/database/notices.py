@@ -1,8 +1,8 @@
-"""Notices between the machines of a site, by LISTEN and NOTIFY of a shared PostgreSQL.
+"""Notices between the machines of a site, through LISTEN and NOTIFY in a shared PostgreSQL.
 
-A notice has a topic and a payload. A thread of each process keeps one connection for them. Notices are missed
-while it is down, so listeners are called after each reconnect. Without PostgreSQL there are no other
-machines, and nothing is sent.
+A notice has a topic and a payload. Each process has one thread and one connection for notices. Notices are
+lost while the connection is down, so listeners are also called after each reconnect. Without PostgreSQL there
+is only one machine, and nothing is sent.
 """
 
 import logging
@@ -20,16 +20,16 @@ from server.database.engine import Connection
 
 log = logging.getLogger("bifolio")
 
-COMMITS = "commits"  # The branch at the git remote has moved; the payload is its commit.
+COMMITS = "commits"  # The branch on the git remote has a new commit, which is the payload.
 ACCOUNTS = "accounts"  # Users, tokens or sessions have changed.
-EVENTS = "events"  # Events were recorded; the payload is the last one's number.
-# The channel of a site, by schema, since sites may share a database.
+EVENTS = "events"  # Events were recorded; the payload is the number of the last one.
+# Channel name; it contains the schema, because sites may share a database.
 CHANNEL = "'bifolio_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # with a `message`
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # the parameter is a `message`
 MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
-HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is probed after this.
-BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Before each attempt to reconnect.
-MAX_QUEUED_NOTICES = 100  # Notices kept without a connection.
+HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
+BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Pause before each attempt to reconnect.
+MAX_QUEUED_NOTICES = 100  # Notices that are queued without a connection.
 
 
 def message(topic: str, payload: str = "") -> str:
@@ -41,14 +41,17 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Notify all listening processes when a transaction commits. Raises ValueError if it is too long."""
+    """Notify all listening processes as soon as a transaction commits.
+
+    Raises ValueError if the notice is too long.
+    """
     connection.execute(NOTIFY.replace("%s", "?"), (message(topic, payload),))
 
 
 class Notices:
-    """The notices of the site with accounts at `url`, in one process. Safe for threads.
+    """Sender and receiver of notices in one process, for the site with accounts at `url`. Thread-safe.
 
-    It can be created before a fork, but must be started after it.
+    It may be created before a fork, but must be started after it.
     """
 
     def __init__(self, url: str) -> None:
@@ -61,19 +64,19 @@ class Notices:
 
     @property
     def connected(self) -> bool:
-        """Whether notices arrive at present."""
+        """Whether notices can be received now."""
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Call a function with the payload of each notice of a topic, including those of this process.
+        """Call a function with the payload of each notice on a topic, including notices from this process.
 
-        It is also called with "" after each reconnect, since notices may have been missed. Calls are made one
-        at a time in the listening thread, so they must not block.
+        After each reconnect it is called with "", because notices may have been lost. Calls are made one at a
+        time in the listening thread, so they must not block.
         """
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Notify all listening processes. It does not block or fail.
+        """Send a notice to all listening processes. Never blocks or fails.
 
         Without a connection, the newest notices are sent after the next reconnect.
         """
@@ -98,7 +101,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, after sending queued notices if connected."""
+        """Send queued notices if connected, then stop."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -108,7 +111,7 @@ class Notices:
         thread.join(timeout=5)
 
     def _rouse(self) -> None:
-        with suppress(BlockingIOError):  # A full buffer wakes the thread anyway.
+        with suppress(BlockingIOError):  # If the buffer is full, the thread wakes up anyway.
             self._rousing.send(b".")
 
     def _run(self) -> None:
@@ -144,7 +147,7 @@ class Notices:
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
-        """Listen on a new connection, and call all listeners, which may have missed notices."""
+        """Listen on a new connection, and call all listeners in case they missed notices."""
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
         connection.add_notify_handler(lambda notice: self._take(notice.payload))
         connection.execute(f'LISTEN "{channel}"')
@@ -165,7 +168,9 @@ class Notices:
                 selector.select(HEARTBEAT_INTERVAL_S)
                 with suppress(BlockingIOError):
                     self._roused.recv(1024)
-                connection.execute("")  # The round trip receives pending notices or finds a lost connection.
+                connection.execute(
+                    ""
+                )  # This query receives pending notices, and fails if the connection is lost.
 
     def _send(self, connection: Any) -> None:
         while True:

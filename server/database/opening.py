@@ -1,4 +1,4 @@
-"""Factory for database engines: SQLite, or PostgreSQL if the setting `accounts` names it."""
+"""Factory for database engines: PostgreSQL if the setting `accounts` names it, otherwise SQLite."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -18,10 +18,10 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create an engine for tables, with at most `size` connections; it connects on first use.
+    """Create an engine for some tables, with at most `size` connections. It connects on first use.
 
-    `name` is the log's name for a PostgreSQL database. `prepare` and `replaced` are for `Sqlite`. Raises
-    ModuleNotFoundError without a driver for PostgreSQL.
+    `name` identifies a PostgreSQL database in the log. `prepare` and `replaced` are passed to `Sqlite`.
+    Raises ModuleNotFoundError if the PostgreSQL driver is missing.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)

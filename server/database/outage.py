@@ -1,7 +1,7 @@
 """Outages of a remote database: requests fail at once instead of waiting.
 
-A thread retries the database until it responds. The log has one line for the beginning and one for the end of
-an outage. A database that only refuses writes, such as a replica, can still be read.
+During an outage, a thread tests the database until it responds. The log has one line for the start of an
+outage and one for its end. A database that only rejects writes, such as a replica, can still be read.
 """
 
 import logging
@@ -18,13 +18,13 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """The database responds but refuses writes."""
+    """The database responds but rejects writes."""
 
 
 class Outage:
-    """Whether a database can be used. `trial` tests it, and raises if it can't.
+    """Record of whether a database can be used. `trial` tests it, and raises an error if it can't be used.
 
-    `name` is the database's name in the log; "" logs nothing. Thread-safe.
+    `name` identifies the database in the log; with "", nothing is logged. Thread-safe.
     """
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
@@ -48,7 +48,7 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Note that the database can't be used or written, and start testing it."""
+        """Record that the database can't be used or written, and start testing it."""
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -58,7 +58,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        """Stop testing, since the database is no longer used."""
+        """Stop testing, because the database is no longer used."""
         with self._lock:
             self._trying = self._away = False
 

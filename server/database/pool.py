@@ -19,11 +19,14 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """All connections of a pool are in use."""
+    """All connections in a pool are in use."""
 
 
 class Pool(Generic[C]):
-    """Up to `size` connections, each used by one thread at a time, most recently used first."""
+    """Pool of at most `size` connections.
+
+    Each is used by one thread at a time; the last used one is reused first.
+    """
 
     def __init__(
         self,
@@ -32,10 +35,10 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Store the functions that make and check connections.
+        """Store the functions that create and check connections.
 
-        `connect` makes one within some seconds, `is_usable` checks one within some seconds. `is_idle` returns
-        whether a returned connection has no open transaction.
+        `connect` creates a connection and `is_usable` checks one, both within a number of seconds. `is_idle`
+        returns whether a returned connection has no open transaction.
         """
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -43,9 +46,9 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: borrow a connection, waiting up to `seconds`.
+        """Context manager: borrow a connection, waiting at most `seconds`.
 
-        Raises NoConnectionLeftError and the errors of `connect` and `is_usable`.
+        Raises NoConnectionLeftError, and the errors of `connect` and `is_usable`.
         """
         slots = self._slots
         if not slots.acquire(timeout=seconds):
@@ -64,13 +67,13 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close idle connections now, and the others when they are returned."""
+        """Close idle connections now, and all others when they are returned."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Drop all connections without closing them, since they belong to the parent process."""
+        """Drop all connections without closing them, because they belong to the parent process."""
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 
@@ -78,7 +81,7 @@ class Pool(Generic[C]):
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # Another thread took the last one.
+            except IndexError:  # Another thread borrowed the last one.
                 break
             try:
                 if self._is_usable(connection, seconds):

@@ -1,8 +1,8 @@
-"""PostgreSQL engine whose connections never wait without a limit.
+"""PostgreSQL engine in which every wait has a timeout.
 
-A suspended server or broken network closes no connection, so every wait has a timeout: content writes wait
-for the event log while they hold the site's lock, and requests wait for accounts in threads that others need.
-During an outage, only one thread contacts the server.
+If a server is suspended or the network breaks, connections remain open without data, so waits need limits: a
+content write holds the site's lock while it waits for the event log, and requests for accounts block threads
+that other requests need. During an outage, only one thread contacts the server.
 """
 
 import logging
@@ -28,25 +28,25 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # How long the server may be silent while a statement runs.
-RECENT_RESPONSE_S = 1.0  # After a response this recent, a wait lasts at least as long.
-IDLE_TIMEOUT_S = 30  # The server ends a transaction that is idle for longer.
-READ_ONLY = "25006"  # the SQLSTATE of a write in a read-only transaction
-_SCHEMA_LOCK = 0x71756972650001  # The key of the advisory lock for creating tables.
-# In s and ms. The encoding is set since psycopg returns bytes if neither database nor connection has one.
+RESPONSE_TIMEOUT_S = 3.0  # Timeout while a statement runs and the server sends nothing.
+RECENT_RESPONSE_S = 1.0  # If the server responded within this time, a wait lasts at least this long.
+IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer.
+READ_ONLY = "25006"  # SQLSTATE for a write in a read-only transaction
+_SCHEMA_LOCK = 0x71756972650001  # Key of the advisory lock for creating tables.
+# In s and ms. The encoding is set because otherwise psycopg may return bytes (database without encoding).
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-_READY_NONE = 0  # psycopg sends this every 0.1 s while nothing has arrived.
+_READY_NONE = 0  # psycopg sends this every 0.1 s while no data arrives.
 
 
 class SilentError(OperationalError, TimeoutError):
-    """The server was silent for too long; the connection is closed."""
+    """The server sent nothing for too long, and the connection was closed."""
 
 
 class BoundedConnection(Connection[Any]):
     """A psycopg connection that waits at most `silent_s` seconds for data."""
 
     silent_s = RESPONSE_TIMEOUT_S
-    answered_at = 0.0  # the time of the last response
+    answered_at = 0.0  # time of the last response
 
     def __del__(self, *_: Any) -> None:
         """Do nothing: a forked process must not close its parent's connection."""
@@ -67,14 +67,14 @@ def connect_to(url: str) -> BoundedConnection:
 
 
 def require_writable(connection: BoundedConnection) -> None:
-    """Raise ReadOnlyError if a server refuses writes, such as a replica."""
+    """Raise ReadOnlyError if the server rejects writes, as a replica does."""
     row = connection.execute("SHOW transaction_read_only").fetchone()
     if row and row[0] == "on":
         raise ReadOnlyError()
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """Wrap psycopg's generator to raise SilentError after a wait that is too long."""
+    """Wrap psycopg's generator so that it raises SilentError after too long a wait."""
     last = monotonic()
     try:
         awaited = next(gen)
@@ -91,7 +91,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction that translates statements from SQLite."""
+    """A transaction that translates statements from SQLite's syntax."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -106,7 +106,7 @@ class _Transaction:
 
 
 class Postgres:
-    """Engine for tables in the PostgreSQL at `url` (`server.database.engine`); the log calls it `name`."""
+    """Engine for tables in the PostgreSQL at `url`; `name` identifies it in the log."""
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -116,14 +116,14 @@ class Postgres:
 
     def _begin_process(self) -> None:
         self._answered_at = 0.0
-        self._late: list[Future[BoundedConnection]] = []  # connections that took too long for their caller
+        self._late: list[Future[BoundedConnection]] = []  # connections whose callers no longer waited
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
-        self._process = os.getpid()  # Last, since other threads check it without the lock.
+        self._process = os.getpid()  # Set last, because other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
-        """Whether a write was refused."""
+        """Whether a write was rejected."""
         return self._outage.read_only
 
     def open(self) -> None:
@@ -138,7 +138,7 @@ class Postgres:
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
         """See `Engine`."""
-        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # in ms; shorter than the response timeout
+        wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # in ms; less than the response timeout
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
         with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
             yield _Transaction(connection, self._tables.prefix)
@@ -160,7 +160,7 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: borrow a connection, waiting `seconds`, or longer after a recent response."""
+        """Context manager: borrow a connection within `seconds`, or more if the server responded recently."""
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
@@ -181,11 +181,11 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Record what an error says about the database; return the error to raise."""
+        """Record an error's consequences for later requests. Returns the error to raise."""
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
-        if error.sqlstate == READ_ONLY:  # A failover may have replaced the server.
+        if error.sqlstate == READ_ONLY:  # A failover may have switched to another server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
@@ -207,9 +207,9 @@ class Postgres:
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in a thread and wait up to `seconds` for it. Raises psycopg.Error.
+        """Connect in a thread, and wait at most `seconds` for it. Raises psycopg.Error.
 
-        A connection that takes longer is used by a later caller.
+        If connecting takes longer, a later caller uses the connection.
         """
         try:
             future = self._late.pop()
@@ -255,7 +255,7 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction, rolled back on an exception."""
+    """Context manager: a transaction that is rolled back on an exception."""
     try:
         connection.execute(begin)
         yield
@@ -267,11 +267,11 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Whether the server has not closed a connection, for example in a restart. Raises SilentError."""
+    """Whether a connection is still open; a restart of the server closes it. Raises SilentError."""
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
-        if not poll.poll(0):  # Unexpected data means that the server closes the connection.
+        if not poll.poll(0):  # Data that was not requested means that the server is closing the connection.
             return True
     connection.silent_s = seconds
     try:
@@ -288,9 +288,10 @@ def _is_idle(connection: BoundedConnection) -> bool:
 
 
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
-    """Create the tables, unless another process did so meanwhile.
+    """Create the tables, unless another process has just created them.
 
-    The lock is acquired before the transaction: a transaction begun earlier would not see the others' tables.
+    The lock is acquired before the transaction starts, because an older transaction would not see the tables
+    from other processes.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):

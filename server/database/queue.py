@@ -1,6 +1,6 @@
-"""Fair queue between machines that share a PostgreSQL, by an advisory lock.
+"""Fair queue between machines that share a PostgreSQL, based on an advisory lock.
 
-It only improves fairness: without PostgreSQL, a process goes on without the queue.
+The queue only improves fairness: if PostgreSQL is not available, a process continues without it.
 """
 
 import time
@@ -11,15 +11,15 @@ from typing import Any
 
 from server.database.address import is_postgres
 
-LOCK_TIMEOUT_S = 5.0  # How long a process waits for the others.
-# PostgreSQL ends an idle session after this, and so releases the lock of a machine that lost power.
+LOCK_TIMEOUT_S = 5.0  # Longest wait for other processes.
+# PostgreSQL ends a session that is idle for this long. This releases the lock of a machine that lost power.
 SESSION_TIMEOUT_S = 20.0
-BACKOFF_S = 10.0  # How long a process does without the queue after a timeout or outage.
+BACKOFF_S = 10.0  # After a timeout or outage, a process skips the queue for this long.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"  # Sites may share a database.
 
 
 class Queue:
-    """The queue of the site with accounts at `url`. For one thread at a time, in one process."""
+    """Queue of the machines of a site, whose accounts are at `url`. For one thread at a time."""
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -30,7 +30,10 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait up to `seconds` for this process's turn; yields whether others were ahead."""
+        """Context manager: wait at most `seconds` for this process's turn.
+
+        Yields whether it had to wait for others.
+        """
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
             yield waited

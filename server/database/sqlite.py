@@ -15,22 +15,22 @@ from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
-DAMAGED_SUFFIX = ".damaged"  # of a damaged file that was moved aside
-# Errors of a file that may be readable although its folder is not writable.
+DAMAGED_SUFFIX = ".damaged"  # suffix of a damaged file that was moved aside
+# After these errors, the file may still be readable, although its folder is not writable.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-_MIN_INDEX_BYTES = 32_768  # A smaller index (-shm) was truncated by a full disk.
-_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # tables of another release
+_MIN_INDEX_BYTES = 32_768  # If the index (-shm) is smaller, a full disk truncated it.
+_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # the tables are from another release
 
 
 class Sqlite:
     """Engine for tables in an SQLite file (`server.database.engine`).
 
-    `prepare` checks that the file may be used and returns its path. With `replaced`, a damaged file is moved
-    aside and a deleted one is created again, and `replaced` is called. Without it, an opened file stays in
-    use.
+    `prepare` checks that the file may be used, and returns its path. If `replaced` is passed, a damaged file
+    is moved aside, a deleted file is created again, and `replaced` is called. Otherwise, the opened file
+    remains in use.
     """
 
-    is_read_only = False  # Each write reports an unwritable file.
+    is_read_only = False  # If the file is not writable, each write reports it.
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Sqlite:
             pass
 
     def is_current(self) -> bool:
-        """Whether the opened file is still at its path."""
+        """Whether the file that was opened is still at its path."""
         file = self._file
         return file is None or file.is_there()
 
@@ -73,7 +73,7 @@ class Sqlite:
             yield connection
 
     def connect(self) -> sqlite3.Connection:
-        """Return a new connection, which the caller closes. Raises OSError and sqlite3.Error."""
+        """Return a new connection, which the caller must close. Raises OSError and sqlite3.Error."""
         path = self._prepare()
         connection = sqlite3.connect(
             path, timeout=LOCK_TIMEOUT_S, isolation_level=None, check_same_thread=False
@@ -89,7 +89,7 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a new connection; a read-only one if nothing can be written, as on a full disk."""
+        """Return a new connection; read-only if nothing can be written, as on a full disk."""
         try:
             return self.connect()
         except sqlite3.OperationalError as error:
@@ -121,7 +121,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Drop connections of the parent process, and connections to a deleted file."""
+        """Drop connections from the parent process, and connections to a deleted file."""
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -156,7 +156,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """A connection to a file that can't be written now, used for one transaction."""
+    """Connection to a file that can't be written now, used for one transaction."""
 
     reason = ""
 
@@ -166,10 +166,10 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    """Open a file without creating the files beside it, for which the disk may have no room.
+    """Open a database without creating its -wal and -shm files, because the disk may be full.
 
-    Without the log's index (-shm), the log is read under an exclusive lock. Without a log, the file is
-    complete.
+    If the write-ahead log has no index (-shm), the log is read under an exclusive lock. If there is no log,
+    the database file is complete.
     """
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
@@ -197,7 +197,7 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable write-ahead logging, synced at each commit."""
+    """Enable write-ahead logging, flushed to disk at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -211,7 +211,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction, rolled back on an exception."""
+    """Context manager: a transaction that is rolled back on an exception."""
     connection.execute(begin)
     try:
         yield
@@ -228,7 +228,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detector of writes to a file by other connections; a check takes microseconds."""
+    """Detector for writes to a file by other connections. A check takes microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -237,7 +237,7 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Whether the file may have changed since the last call; True for the first."""
+        """Whether the file may have changed since the last call. The first call returns True."""
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()

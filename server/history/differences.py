@@ -183,8 +183,7 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
-    """Convert content of one type to another: keep attributes that were not hidden and are of the same kind.
-    """
+    """Convert content of one type to another: keep visible attributes that are of the same kind in both."""
     hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
     values = {
         name: content.values[name]

@@ -1,1 +1,1 @@
-"""Background jobs: the work, its schedule, and the cursor that survives a restart."""
+"""Background jobs: their work, their schedule, and the cursors that survive a restart."""

@@ -15,11 +15,11 @@ from server.storage.durable import stage, sync_folder
 
 # --- clock ----------------------------------------------------------------------------------------
 
-MAX_WAIT_S = 60.0  # A job that is due at a time of day checks the clock at least this often.
+MAX_WAIT_S = 60.0  # Longest pause of a job that waits for a time of day.
 
 
 class Clock:
-    """Clock used by jobs; replaceable in tests. Pauses use the monotonic clock."""
+    """Clock for jobs, replaceable in tests. Pauses are measured with the monotonic clock."""
 
     def monotonic(self) -> float:
         return time.monotonic()
@@ -28,14 +28,17 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait for `changed`, held by the caller, to be notified, for at most `seconds` (None: no limit)."""
+        """Wait until `changed` is notified, at most `seconds` (None: no limit).
+
+        The caller must hold the lock of `changed`.
+        """
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return the pause of a job that is due at a time, in seconds since 1970.
+        """Return the pause until a time of day, in seconds; `at` is in seconds since 1970.
 
-        At most `MAX_WAIT_S`, so a change of the system clock delays the job by no more. The job may run
-        early.
+        The pause is at most `MAX_WAIT_S`, so the job may run early and check again. If the system clock
+        changes, the job is late by at most that long.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -44,7 +47,10 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """A run failed, and the job has logged it. The next run is after `pause_s`, or the back-off for None."""
+    """A run failed, and the job has logged it.
+
+    The next run is after `pause_s`, or after the back-off if None.
+    """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
         super().__init__(reason)
@@ -53,9 +59,9 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures; each doubles the one before.
+    """Pauses after failures; each is twice as long as the previous one.
 
-    A success resets them, unless the last failure was less than `reset_s` ago.
+    A success resets the pause, unless the last failure was less than `reset_s` ago.
     """
 
     first_s: float = 1.0
@@ -63,47 +69,50 @@ class Backoff:
     reset_s: float = 0.0
 
     def pause_s(self, failures: int) -> float:
-        doublings = min(failures - 1, 64)  # A float overflows after 1023.
+        doublings = min(failures - 1, 64)  # A larger exponent overflows a float.
         return min(self.first_s * 2.0**doublings, self.longest_s)
 
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a runner passes to a run. Any thread may call `wake`, which runs the job at once."""
+    """Arguments of a job's run. Any thread may call `wake`, which makes the job run at once."""
 
     clock: Clock
     stopping: threading.Event
     wake: Callable[[], None]
-    is_woken: bool  # False: the pause is over
+    is_woken: bool  # False after a pause, True after a wake
 
 
 class Job(ABC):
-    """A job, run in its own thread. A position that must survive a restart is kept on disk (`Cursor`)."""
+    """Background job with its own thread. A position that must survive a restart is stored in a `Cursor`."""
 
     name: str
-    failure = "a job has failed and will be retried"  # the log message for an unexpected error
-    first_pause_s = 0.0  # from the start until the first run
+    failure = "a job has failed and will be retried"  # log message for an unexpected error
+    first_pause_s = 0.0  # delay of the first run after the start
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job, and subscribe to what wakes it. Called before the first run.
+        """Prepare the job, and subscribe to events that wake it. Called before the first run.
 
-        Called again before the next run if it raises.
+        If it raises, it is called again before the next run.
         """
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
-        """Do the work that is due; return the pause until the next run in seconds, or None for a wake.
+        """Do the work that is due.
 
-        A long run checks `context.stopping`. Raises JobFailedError for a failure that the job has logged.
+        Returns the pause until the next run in seconds, or None to wait for a wake.
+
+        A long run must check `context.stopping`. Raises JobFailedError after a failure that the job has
+        logged.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release resources. Called once after the last run, even if there was none."""
+        """Release resources. Called once after the last run, even if there was no run."""
 
 
 class DeferredJob(Job):
-    """A job created when first needed, so its modules are imported late."""
+    """A job that is created when it is first needed, to delay importing its modules."""
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -134,25 +143,25 @@ FOLDER = "jobs"  # in .bifolio/
 class Cursor:
     """A job's saved position. Only the process that runs the job may move it.
 
-    Move it after the work: then a killed job repeats some work, but skips none.
+    Move it after the work is done. Then a killed job repeats some work, but skips none.
     """
 
     def __init__(self, root: Path, name: str) -> None:
         self._root, self._name = root, name
 
     def read(self) -> str:
-        """Return the position; "" if there is none yet. Raises OSError."""
+        """Return the position, or "" if there is none yet. Raises OSError."""
         try:
             return (state_folder(self._root) / FOLDER / self._name).read_text(encoding="utf-8")
         except FileNotFoundError:
             return ""
 
     def move(self, position: str) -> None:
-        """Replace the position atomically. Raises OSError, and keeps the old position then."""
+        """Replace the position atomically. If this raises OSError, the old position remains."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"
-        temporary.unlink(missing_ok=True)  # left by a process that was killed
+        temporary.unlink(missing_ok=True)  # from a process that was killed
         stage(position.encode(), temporary, 0o600)
         try:
             os.replace(temporary, folder / self._name)
@@ -168,14 +177,14 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Intervals of all jobs, in seconds, and their pauses after failures."""
+    """Intervals of all jobs, and their pauses after failures, in seconds."""
 
     heartbeat_timeout_s: float = 10.0  # until a stopped or hanging worker is replaced
-    lead_s: float = 0.2  # delay, since requests come first: watching 10,000 files takes 30 ms to start
-    setting_s: float = 0.2  # between checks whether the settings need a job
-    patrol_s: float = 30.0  # between rescans of all files without a notification
-    doubt_s: float = 2.0  # for which the notification of a change found by a patrol may still arrive
-    poll_s: float = 2.0  # between rescans while the system can't watch files (inotify limit)
+    lead_s: float = 0.2  # delay, so requests come first: starting to watch 10,000 files takes 30 ms
+    setting_s: float = 0.2  # between checks whether the settings require a job
+    patrol_s: float = 30.0  # between patrols: rescans without a file event
+    doubt_s: float = 2.0  # how late the event for a change that a patrol found may arrive
+    poll_s: float = 2.0  # between rescans if files can't be watched (inotify limit)
     watch_retry_s: float = 30.0  # until the next attempt to watch files
     refresh_retry_s: float = 1.0
     record_s: float = 0.1  # between checks for missed events
@@ -185,17 +194,17 @@ class Timing:
     follow_log_s: float = 0.01
     follow_log_retry_s: float = 1.0
     commit_s: float = 0.5
-    check_s: float = 0.5  # without further changes, until the content is checked for problems
+    check_s: float = 0.5  # delay of the check for problems after the last change
     scale_s: float = 1.0
     first_sweep_s: float = 600.0  # delay after the start
     sweep_s: float = 6 * 3600.0
     deliver_s: float = 0.1  # between checks for events
-    deliver_lock_s: float = 0.2  # until the next attempt to become the delivering process
-    deliver_retry_s: float = 1.0  # after an error of the disk or a lock
-    follow_remote_s: float = 1.0  # between checks whether a remote must be followed
+    deliver_lock_s: float = 0.2  # until the next attempt to become the process that delivers
+    deliver_retry_s: float = 1.0  # after a disk error or lock timeout
+    follow_remote_s: float = 1.0  # between checks whether to follow a remote
     push_s: float = 0.1  # between checks for commits to push
-    push_retry_s: float = 1.0  # doubled with each failure in a row
+    push_retry_s: float = 1.0  # doubled with each consecutive failure
     push_longest_s: float = 30.0
     index_s: float = 0.1  # between checks whether the site has changed
     index_lock_s: float = 1.0
-    index_idle_s: float = 10.0  # until the idle indexing process ends; it uses 30 MB and starts in 0.3 s
+    index_idle_s: float = 10.0  # until the idle indexing process exits; it uses 30 MB and starts in 0.3 s

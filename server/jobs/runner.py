@@ -1,4 +1,4 @@
-"""Runner of jobs, each in its own thread, so a hanging job delays no other."""
+"""Runner of jobs. Each job has its own thread, so a job that hangs delays no other."""
 
 import logging
 import threading
@@ -16,16 +16,19 @@ STOP_TIMEOUT_S = 5.0  # for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a job's last run and the time of the next, in seconds since 1970."""
+    """Result of a job's last run, and time of the next run, in seconds since 1970."""
 
     name: str
-    due: float | None  # None: after a wake only
+    due: float | None  # None: only after a wake
     ended: float = 0.0  # 0 before the first run
     error: str = ""
 
 
 class Runner:
-    """Runner of jobs from `start` to `stop`. `observe` gets each job's report at first and after each run."""
+    """Runner of jobs, from `start` to `stop`.
+
+    `observe` is called with each job's report at first and after each run.
+    """
 
     def __init__(
         self,
@@ -37,7 +40,7 @@ class Runner:
         self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
-        if self._observe:  # before other threads call it
+        if self._observe:  # now, before other threads call it
             for report in self.reports:
                 self._observe(report)
         for lane in self._lanes.values():
@@ -52,11 +55,11 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now, or once more if it is running. Raises KeyError for an unknown name."""
+        """Run a job now; if it is running, run it once more. Raises KeyError for an unknown name."""
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run all due jobs in this thread; return their names. For runners that are not started."""
+        """Run all due jobs in this thread and return their names; for a runner that is not started."""
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property
@@ -65,18 +68,18 @@ class Runner:
 
 
 class _Lane:
-    """The thread and schedule of one job."""
+    """Thread and schedule of one job."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._is_woken = self._is_started = False
-        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: after a wake only
-        self._held_until = 0.0  # After a failure, even a wake does not run the job earlier.
+        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: only after a wake
+        self._held_until = 0.0  # After a failure, a wake does not shorten the pause.
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
-        # The contexts are reused, since some jobs run a hundred times a second.
+        # Reused for all runs, because some jobs run a hundred times a second.
         self._context = JobContext(clock, self._stopping, self.wake, is_woken=False)
         self._context_of_wake = replace(self._context, is_woken=True)
         self._ended_at = 0.0
@@ -125,7 +128,7 @@ class _Lane:
             log.warning("%s: %s", self._job.failure, error.message)
             pause = self._note_failure(error.message, None)
         except Exception as error:
-            if not self._stopping.is_set():  # While the server stops, resources may be gone already.
+            if not self._stopping.is_set():  # While the server stops, resources may already be closed.
                 log.exception("%s", self._job.failure)
             pause = self._note_failure(str(error) or type(error).__name__, None)
         else:
@@ -134,7 +137,7 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the time until the job is due; None: until a wake. Call it with the lock held."""
+        """Return the time until the job is due, or None if it waits for a wake. The caller holds the lock."""
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now
@@ -161,7 +164,7 @@ class _Lane:
         self._error, self._held_until = "", 0.0
 
     def _note_failure(self, error: str, pause: float | None) -> float:
-        """Return the pause after a failure: the requested one, or else a growing back-off."""
+        """Return the pause after a failure: the requested one, or a growing back-off."""
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:
             self._held_until = 0.0

@@ -1,4 +1,4 @@
-"""Shared memory with the reports of jobs, so any worker can answer requests for metrics."""
+"""Shared memory with the reports of jobs, so every worker can respond to requests for metrics."""
 
 import mmap
 import struct
@@ -6,11 +6,11 @@ import struct
 from server.jobs.runner import Report
 
 MAX_JOBS = 32
-_SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of the next
+_SLOT = struct.Struct("=48s200sdd")  # name, error, time of the last run's end, time of the next run
 
 
 class JobTable:
-    """The latest report of each job. Create it before forking workers; only the leader writes.
+    """The latest report of each job. Create it before workers are forked; only the leader writes.
 
     Reads are not atomic: a report may be half old and half new, which is good enough for metrics.
     """
@@ -33,7 +33,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
 
     def reports(self) -> tuple[Report, ...]:
-        """Return the reports of all jobs; none before a worker leads."""
+        """Return the reports of all jobs; empty until a worker becomes the leader."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

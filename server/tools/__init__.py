@@ -1,1 +1,1 @@
-"""Tools of the commands that do not depend on the command line."""
+"""Implementation of commands, independent of the command line."""

@@ -1,4 +1,4 @@
-"""Causes of problems: groups that one sentence describes and one change mends."""
+"""Causes of problems: groups of problems that can be described by one sentence and fixed by one change."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,9 +11,9 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # Of a cause with more problems, this many are shown.
-_MAX_NAMED_KEYS = 6  # Unknown keys in a sentence.
-# Values, paths and numbers, which differ in the sentences of one cause.
+MAX_EXAMPLES = 3  # Shown for a cause with more problems than this.
+_MAX_NAMED_KEYS = 6  # Unknown keys named in a sentence.
+# Values, paths and numbers: the parts of a message that may differ within one cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
     r'|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
@@ -25,24 +25,24 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems of one rule and one type with the same sentence."""
+    """Problems with the same rule and content type, and the same message apart from values and paths."""
 
     problems: tuple[Problem, ...]
     type: Type | None = None
 
     @property
     def rule(self) -> str:
-        """The rule of its problems."""
+        """The rule that all these problems violate."""
         return self.problems[0].rule
 
     @property
     def severity(self) -> Severity:
-        """The severity of its problems."""
+        """The severity of these problems."""
         return self.problems[0].severity
 
     @property
     def is_large(self) -> bool:
-        """Whether it has too many problems to list each."""
+        """Whether there are too many problems to list each of them."""
         return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
@@ -51,7 +51,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, with `…` for values that differ."""
+        """The message of the problems, with `…` in place of values that differ."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -67,7 +67,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few problems, of different files if possible."""
+        """A few problems, from different files if possible."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -75,7 +75,7 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """The change that mends all, or what to do with each problem."""
+        """One change that fixes all problems, or else how to fix each."""
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to mend them all"
@@ -92,7 +92,7 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return the change of a schema or site.yaml that mends all problems of some rules, or ""."""
+        """Return a change to the schema or site.yaml that fixes all problems, or "" if there is none."""
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -109,9 +109,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause, errors first, then by size.
+    """Group problems by cause: errors first, and larger groups first.
 
-    `audit` has the types of files; without it, each problem is a cause.
+    `audit` maps files to content types. Without it, each problem becomes a cause of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}
@@ -130,7 +130,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # Each folder is another cause.
+        message = problem.message  # Contains the folder, so each folder is a cause of its own.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

@@ -1,4 +1,4 @@
-"""Reports of a check: for terminals, as JSON, for GitHub Actions and as SARIF."""
+"""Output formats of `bifolio check`: for terminals, as JSON, for GitHub Actions, and as SARIF."""
 
 import hashlib
 import json
@@ -19,12 +19,12 @@ from server.tools.terminal import Part, Style, printable
 # --- formats --------------------------------------------------------------------------------------
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# Rules of warnings, which SARIF declares.
+# Rules whose problems are warnings, for SARIF.
 _WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Return one JSON object. Its keys are a public format (docs/check.md)."""
+    """Return a JSON object in the public format of docs/check.md."""
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
@@ -40,7 +40,7 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return a workflow command for each problem, which GitHub shows beside its line."""
+    """Return a GitHub workflow command for each problem. GitHub displays it next to the line of the file."""
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -64,7 +64,7 @@ def _sentence(problem: Problem) -> str:
 
 
 def as_sarif(found: Survey, prefix: str) -> str:
-    """Return a SARIF log of one run, for code scanning services."""
+    """Return a SARIF log with one run, for code scanning services."""
     rules = list(RULES)
     driver = {
         "name": "bifolio",
@@ -104,14 +104,14 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    """Return a file by its path relative to the current folder, or by its absolute path outside it."""
+    """Return SARIF's location of a file: relative to the current folder, or absolute if it is outside."""
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
     return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return a digest of a problem that does not depend on other lines of its file."""
+    """Return a digest that identifies a problem, even after other lines in its file have changed."""
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -135,9 +135,9 @@ _PATH: Style = {"bold": True}
 
 
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
-    """Yield the lines of a report; `prefix` leads from the current folder to the site.
+    """Yield the lines of a terminal report. `prefix` is the path from the current folder to the site.
 
-    A cause with many problems is printed once with examples, unless `every` problem is listed.
+    A cause with many problems is printed once, with examples. With `every`, all problems are printed.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}
@@ -191,12 +191,12 @@ def _summary(found: Survey, seconds: float) -> list[Part]:
 
 
 def count(n: int, what: str) -> str:
-    """Return `1 file`, `2 files`."""
+    """Return `1 file` or `2 files`."""
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 
 def fixed(done: FixResult, prefix: str) -> Iterator[list[Part]]:
-    """Yield lines about fixes that were made or refused."""
+    """Yield a line for each fix that was applied or rejected."""
     for path, fixes in groupby(done.fixes, key=lambda fix: fix.path):
         yield [(printable(prefix + path), _PATH)]
         yield from ([("  ✓ ", {"fg": "green"}), (printable(_fix_line(fix)), _PLAIN)] for fix in fixes)
@@ -211,7 +211,7 @@ def _fix_line(fix: Fix | KeyFix) -> str:
     name = ".".join(map(str, fix.at))
     if isinstance(fix, Fix) and fix.line is not None:
         return f"{name}: removed from line {fix.line}; the last one stays"
-    if fix.at[-1] == fix.old:  # The key itself was wrong.
+    if fix.at[-1] == fix.old:  # The fix renames the key.
         return f"{name} → {fix.new}"
     return (
         f"{name}: {fix.old} → {'null' if fix.new is None else fix.new}" if fix.old else f"{name}: {fix.new}"

@@ -1,4 +1,7 @@
-"""Migration of `.quire/`, the former name of `.bifolio/`. Only this module and its test have that name."""
+"""Migration of the state folder from its former name `.quire/` to `.bifolio/`.
+
+Only this module and its test contain the former name.
+"""
 
 import os
 import socket
@@ -10,14 +13,14 @@ from server.paths import STATE_FOLDER
 from server.site.configure import check_state_folder
 
 FORMER_FOLDER = ".quire"
-MAX_ADDRESS_BYTES = 104  # of a Unix socket on the strictest systems
+MAX_ADDRESS_BYTES = 104  # limit for a Unix socket on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/` and return a line about it; "" if there is nothing to do.
+    """Rename `.quire/` to `.bifolio/`. Returns a message about it, or "" if there is nothing to rename.
 
-    If both exist, the former one stays unused. Raises SetupError if a server uses it, if it can't be renamed,
-    or as `check_state_folder` does.
+    If both folders exist, nothing is renamed. Raises SetupError if a server uses the folder, if it can't be
+    renamed, or for the reasons of `check_state_folder`.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):
@@ -27,7 +30,7 @@ def adopt_former_folder(root: Path) -> str:
         raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")
     try:
         former.rename(folder)
-    except FileNotFoundError:  # Another process was first.
+    except FileNotFoundError:  # Another process renamed it first.
         return ""
     except OSError as error:
         fix = f"rename it to {STATE_FOLDER} by hand"
@@ -36,11 +39,11 @@ def adopt_former_folder(root: Path) -> str:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether a process accepts connections at a Unix socket."""
+    """Return whether a process accepts connections on a Unix socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # For longer paths on Linux.
+        try:  # A shorter name for a long path, on Linux.
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

@@ -1,4 +1,4 @@
-"""Garbage collection of objects in a bucket that no commit names."""
+"""Garbage collection in a bucket: finds and deletes objects that no commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +19,11 @@ from server.storage.media import SIDECAR_SUFFIX
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed
 
-Progress = Callable[[int, int], None]  # (done, in all)
+Progress = Callable[[int, int], None]  # (done, total)
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # Blobs read at once.
-BATCH_OBJECTS = 100  # Objects checked again and deleted by one request.
-HISTORY_TIMEOUT_S = 600.0  # For listing the files of all commits.
+BATCH_BLOBS = 500  # Blobs per call of git.
+BATCH_OBJECTS = 100  # Objects per request to delete.
+HISTORY_TIMEOUT_S = 600.0  # For listing all files in all commits.
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site refers to none of the objects in the bucket"
@@ -31,7 +31,10 @@ NOTHING_NAMED = "the site refers to none of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Numbers of all, named and young objects, and the unused objects."""
+    """Numbers of all objects, referenced objects, and unreferenced objects that are too young to delete.
+
+    `unnamed` are the unreferenced objects to delete.
+    """
 
     objects: int
     named: int
@@ -40,16 +43,17 @@ class Garbage:
 
     @property
     def bytes(self) -> int:
-        """The bytes of the unused objects."""
+        """The total size of the objects to delete."""
         return sum(one.size for one in self.unnamed)
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find unused objects; names in other forms are never removed.
+    """Find unreferenced objects. Objects whose names are not of Bifolio's form are ignored.
 
-    Raises SetupError if git lacks history or the site names no object at all, and RemoteError.
+    Raises SetupError if the git history is incomplete or the site refers to none of the objects, and
+    RemoteError.
     """
-    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before the names are looked at
+    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before reading the references
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
@@ -61,7 +65,7 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete objects unless they were uploaded again since, and return their number."""
+    """Delete the objects, except those uploaded again in the meantime. Returns the number of deletions."""
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -73,7 +77,10 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return every hash in descriptions on disk or in a commit. Raises SetupError, RemoteError, GitError."""
+    """Return all hashes in media descriptions, on disk and in any commit.
+
+    Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
+    """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
         return found
@@ -97,7 +104,7 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the ids of all descriptions in git, those in the index and the reflog included."""
+    """Return the git object ids of all descriptions, including those in the index and the reflog."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
@@ -111,7 +118,10 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield blobs by path from all commits; for merges, those that differ from all parents."""
+    """Yield the path and blob of each file that a commit changed.
+
+    For a merge commit, these are the files that differ from all parents.
+    """
     changes = (
         "--raw",
         "-c",
@@ -124,7 +134,7 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     )
     words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
     for word in words:
-        if word.lstrip(b"\n").startswith(b":"):  # modes and ids; the last ones are the new ones
+        if word.lstrip(b"\n").startswith(b":"):  # modes and ids; the last id is the new one
             yield word.split()[-2], next(words)
 
 
@@ -136,7 +146,7 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _printed(root: Path, *arguments: str) -> bytes:
-    """Return the output of git. Raises SetupError if objects are missing."""
+    """Run git and return its output. Raises SetupError if objects are missing."""
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:

@@ -1,4 +1,4 @@
-"""Shared parts of the commands: --site, one-line errors, progress bars, styled output."""
+"""Shared parts of commands: --site, one-line errors, progress bars, styled output."""
 
 import os
 import shutil
@@ -35,7 +35,7 @@ from server.tools.former_folder import adopt_former_folder
 
 PROGRESS_DELAY_S = 1.0
 
-# Arguments of click.style.
+# Arguments for click.style.
 Style = Mapping[str, Any]
 Part = tuple[str, Style]
 
@@ -51,7 +51,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Make a command print expected errors as one line and exit with status 1."""
+    """Decorate a command so that expected errors are printed as one line, with exit status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -66,19 +66,22 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager: turn a refused write into a SetupError about `subject`, with the state after it."""
+    """Context manager: turn a rejected write into a SetupError about `subject`.
+
+    The error ends with `otherwise`, which describes what has happened to the site.
+    """
     try:
         yield
     except (BusyError, BucketError):
         raise
-    except (NotServedError, RemoteLostError) as error:  # The remote may have the write.
+    except (NotServedError, RemoteLostError) as error:  # The remote may have accepted the write.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
         raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
-    """Report a commit that the running server still has to make."""
+    """Report that the running server will commit the change, if it is not committed yet."""
     if commit == PENDING:
         click.echo("! not committed yet; the running server of the site will commit it", err=True)
 
@@ -90,10 +93,10 @@ def check_folder(root: Path) -> None:
 
 
 def check_site(root: Path) -> None:
-    """Raise SetupError unless a folder has `site.yaml` or `content-types/`.
+    """Raise SetupError unless the folder contains `site.yaml` or `content-types/`.
 
-    Otherwise, a command in the wrong folder would find nothing wrong. Renames the state folder of older
-    versions. Raises GitError.
+    Without this check, a command in the wrong folder would report no problems. Also renames the state folder
+    of older versions. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -110,7 +113,10 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: a function (done, total) that shows a bar on a terminal after PROGRESS_DELAY_S."""
+    """Context manager: yields a function (done, total) that updates a progress bar.
+
+    The bar appears only on a terminal, and only after PROGRESS_DELAY_S.
+    """
     began, bar = time.perf_counter(), None
 
     def progress(done: int, total: int) -> None:
@@ -129,14 +135,14 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines of styled parts; NO_COLOR and FORCE_COLOR override the choice of colours."""
+    """Print lines of styled parts. NO_COLOR and FORCE_COLOR override whether colours are used."""
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
 
 
 def printable(text: str) -> str:
-    """Escape control characters, which could control the terminal."""
+    """Escape control characters, because a terminal would interpret them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -144,7 +150,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit of `--at`. Raises SetupError."""
+    """Return the commit id for the option `--at`. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -152,7 +158,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve all requests from `commit`; "" is the current state. Raises SetupError."""
+    """Serve all requests from `commit`, or from the current state if it is "". Raises SetupError."""
     try:
         if commit:
             past.hold(commit)
@@ -176,7 +182,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Hard-link a file, or copy it to another disk."""
+    """Create a hard link to a file, or copy the file if it is on another disk."""
     try:
         os.link(source, target)
     except OSError:

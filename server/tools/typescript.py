@@ -44,7 +44,7 @@ def prop(name: str) -> str:
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment of one line; "" without sentences."""
+    """Return a doc comment in one line; "" if there are no sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -52,7 +52,7 @@ def comment(sentences: Iterable[str], indent: str = "") -> str:
 
 # --- shapes ---------------------------------------------------------------------------------------
 
-# Types of values in responses and in request bodies.
+# Value types in responses and in request bodies.
 RESPONSE_TYPES: Mapping[str, str] = {
     "string": "string",
     "text": "string",
@@ -80,7 +80,7 @@ BODY_TYPES: Mapping[str, str] = {
     "biginteger": "number | string",
     "decimal": "number | string",
 }
-# Never null in the built-in types.
+# Attributes of built-in types that are never null.
 _ALWAYS: Mapping[str, frozenset[str]] = {
     UPLOAD: frozenset({"name", "hash", "ext", "mime", "size", "url", "provider"}),
     USER: frozenset({"username", "email", "provider", "confirmed", "blocked"}),
@@ -90,13 +90,13 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Writer of a schema's types, each with its name in `names`."""
+    """Generator for the types of a schema. `names` contains the name of each type."""
 
     schema: Schema
     names: Mapping[str, str]
 
     def of(self, type_: Type) -> str:
-        """Return the types of one content type or component."""
+        """Return the TypeScript types for one content type or component."""
         name = self.names[type_.uid]
         described = comment(describe_type(type_))
         base = "{\n  id: number;\n" if type_.kind == "component" else "Version & {\n"
@@ -137,7 +137,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the link of an attribute; "" for relations to unknown types."""
+        """Return the TypeScript link type of an attribute; "" for a relation to an unknown type."""
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,7 +164,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies; "" for relations to unknown types."""
+        """Return an attribute's type in request bodies; "" for a relation to an unknown type."""
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)
@@ -195,13 +195,13 @@ def _member(attribute: Attribute, value: str, optional: str = "") -> str:
 PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# Names of TypeScript in the generated text, which types can't have.
+# Names that the generated text uses, so types can't.
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# Types of operands; V is the attribute's type.
+# Operand types of filters; V is the attribute's type.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -212,7 +212,7 @@ _TAKES: Mapping[str, str] = {
 
 
 def write_module(schema: Schema, settings: Settings) -> str:
-    """Return the text of the module."""
+    """Return the text of the TypeScript module."""
     names = type_names(schema, [*_DECLARED.findall(PRELUDE), *_GENERATED, *_GLOBALS], ("Links", "Input"))
     shapes = Shapes(schema, names)
     components = sorted((t for t in schema.types.values() if t.kind == "component"), key=lambda t: t.uid)
@@ -242,7 +242,7 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 
 def _endpoints(types: Iterable[Type]) -> str:
-    """Return the tables of API ids: plural for collections, singular for single types."""
+    """Return the tables of API ids: plural for collection types, singular for single types."""
     types = tuple(types)
     collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
     singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")

@@ -223,7 +223,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield patterns for sorting by attributes of related documents, such as `author\.(name|slug)`."""
+    """Yield patterns for sorting by attributes of related documents, such as `author.name`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:

@@ -40,8 +40,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file changed in ours or theirs, on the three sides; a side is None if the file does not exist there.
-    """
+    """A file changed in ours or theirs. A side is None if the file does not exist there."""
 
     base: Staged | None
     ours: Staged | None

@@ -75,8 +75,7 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit to compare local edits with: `head` plus the edits that the target already contains.
-    """
+    """Return the commit to compare local edits with: `head` plus the edits already in the target."""
     if not target.taken:
         return head
     return make_commit(past.site.root, (head,), target.taken, _sign(past, "Local edits included in a write"))

@@ -1,4 +1,4 @@
-"""All responses of an export: types, media library and named queries."""
+"""All responses in an export: content types, media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,25 +35,28 @@ from server.storage.media import stored_object, upload_path
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # the folder of other locales, beside `api`
+LOCALES = "locale"  # folder next to `api`, for all locales except the default
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Actor of an export, and whether drafts are exported for types with visible drafts."""
+    """The actor whose permissions an export uses.
+
+    With `drafts`, drafts are exported if the actor may read them.
+    """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for a type, or None."""
+        """Return the `status` parameter for requests of a type; {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One exported file: path, request and bytes."""
+    """One exported file: its path, the request that it replaces, and its bytes."""
 
     path: str
     request: str
@@ -62,7 +65,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """Documents of one type in one locale, in order, with their query."""
+    """All documents of one type in one locale, in order, and the query that selects them."""
 
     access: Access
     view: View
@@ -73,22 +76,22 @@ class ListRequest:
 
     @property
     def type(self) -> Type:
-        """The type of the documents."""
+        """The content type of the documents."""
         return self.query.type
 
     @property
     def pages(self) -> int:
-        """The number of pages; an empty list has one."""
+        """The number of pages, at least one."""
         return max(1, -(-len(self.documents) // self.query.page.limit))
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the actor may read documents by id."""
+        """Whether the actor may also read single documents by id."""
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
     def paths(self) -> Iterator[str]:
-        """Yield the paths of the responses."""
+        """Yield the paths of the exported files."""
         if self.type.kind == "singleType":
             yield from (f"{self.folder}/{self.type.singular}.json" for _ in self.documents)
             return
@@ -99,7 +102,7 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the document of a single type, or the pages and documents of a list."""
+        """Yield the responses: the document of a single type, or the pages of a list and each document."""
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -135,7 +138,7 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Return the listings of all visible types in each locale. Raises SetupError for invalid parameters."""
+    """Yield the lists to export, by visible type and locale. Raises SetupError for invalid parameters."""
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -154,7 +157,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # Exports populate paged lists, which requests may not.
+    # Always populate, even where the setting forbids it for requests with pages.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
@@ -171,13 +174,13 @@ def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, loca
 
 # --- contents -------------------------------------------------------------------------------------
 
-QUERIES = "queries"  # the folder of the named queries, beside `api`
+QUERIES = "queries"  # folder next to `api`, for named queries
 FILES = "/api/upload/files"
 
 
 @dataclass(frozen=True)
 class SiteExport:
-    """Everything that an actor may see of one state.
+    """All responses that an actor may read from one state.
 
     Raises SetupError for invalid requests in site.yaml.
     """
@@ -187,24 +190,24 @@ class SiteExport:
 
     @cached_property
     def listings(self) -> Sequence[ListRequest]:
-        """The listings of all types."""
+        """The lists of all content types."""
         return list(listings(self.state, self.access))
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses of the named queries."""
+        """The responses to the named queries."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files, if the actor may list them."""
+        """All media files, or none if the actor may not list them."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
         return list(self.state.snapshot.list(files, self.state.settings.locales.default, "published"))
 
     def paths(self) -> list[str]:
-        """Yield the paths of all responses."""
+        """The paths of all responses."""
         listed = [path for path, _ in self._media_paths()]
         return [
             *chain.from_iterable(p.paths for p in self.listings),
@@ -213,7 +216,7 @@ class SiteExport:
         ]
 
     def responses(self) -> Iterator[Response]:
-        """Yield all responses, each rendered on demand."""
+        """Yield all responses, rendering each when it is needed."""
         return chain(
             *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
         )
@@ -243,7 +246,10 @@ class SiteExport:
 
 
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
-    """Return the body of a GET of content. Raises ApiError, and SetupError for other paths."""
+    """Return the body of the response to a GET request for content.
+
+    Raises ApiError, and SetupError for any other path.
+    """
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
@@ -263,12 +269,12 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 # --- uploads --------------------------------------------------------------------------------------
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
-Source = str | StoredObject  # a path in the site, or an object of its bucket
-_BATCH_IMAGES = 100  # Images scaled between updates of the state.
+Source = str | StoredObject  # a path in the site, or an object in its bucket
+_BATCH_IMAGES = 100  # Images to scale before the state is updated.
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Make missing image formats, and return the number of failed images."""
+    """Generate the missing formats of all images. Returns the number of images for which that failed."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -280,7 +286,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with absolute URLs of media files and formats."""
+    """Return the state with absolute URLs for media files and their formats."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -293,7 +299,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Return the upload paths in a response: in the `url` of media, or in texts."""
+    """Yield the upload paths in a response, from the `url` of media and from texts."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -302,7 +308,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the files behind upload paths, media with all formats."""
+    """Return the files for these upload paths. A media file includes all its formats."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -319,7 +325,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a file or an object. Raises OSError and BucketError."""
+    """Return a function that opens a file on disk or in the bucket. Raises OSError and BucketError."""
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

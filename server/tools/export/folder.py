@@ -1,7 +1,8 @@
-"""Writer of an export's folder, each file atomically.
+"""Writer for the folder of an export; each file is replaced atomically.
 
-Only files that differ are written, and only files of an earlier manifest are overwritten or removed. Links
-are never followed. Nothing is synced: after an interruption, the next export compares every file.
+Only files whose content differs are written. Files that are not in the manifest of an earlier export are
+never overwritten or removed, and symbolic links are never followed. Nothing is flushed to disk; after an
+interruption, the next export compares every file.
 """
 
 import hashlib
@@ -25,13 +26,13 @@ from server.tools.export.contents import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # The folders of an export.
+TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # Top-level folders in an export.
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One file: its request, size in bytes and SHA-256, which is "" after an interrupted export."""
+    """One exported file: its request, size in bytes, and SHA-256 ("" after an interrupted export)."""
 
     request: str = ""
     size: int = 0
@@ -40,7 +41,10 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """Exported files by path. `role` and `drafts` are the options, `commit` the past commit or ""."""
+    """The exported files by path, and the options of the export.
+
+    `commit` is the exported past commit, or "".
+    """
 
     site: str
     role: str
@@ -50,7 +54,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Return JSON with one line for each file, sorted by path."""
+        """Return the manifest as JSON, with one line per file, sorted by path."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -73,7 +77,7 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest of a folder, or None. Raises SetupError for an invalid one."""
+    """Return the manifest in a folder, or None if there is none. Raises SetupError if it is invalid."""
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -98,7 +102,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return a path that is certainly inside the folder. Raises ValueError for others."""
+    """Return the path if it is inside the export folder. Raises ValueError otherwise."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')
@@ -110,12 +114,12 @@ def check_path(path: str) -> str:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-_MAX_NAME_BYTES = 255  # Of a file's name.
+_MAX_NAME_BYTES = 255  # Limit for a file name.
 
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of written, unchanged and removed files, and their bytes."""
+    """Numbers of written, unchanged and removed files, and their total bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -124,14 +128,14 @@ class Tally:
 
 
 class Folder:
-    """An open folder: `claim` paths, `put` and `copy` files, then `finish`."""
+    """Open export folder. Call `claim` with all paths, then `put` and `copy` files, then `finish`."""
 
     def __init__(
         self, root: Path, stage: Path, manifest: Manifest, earlier: Manifest, *, force: bool
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        self._stage = stage / "file"  # For incomplete files, on the same file system.
+        self._stage = stage / "file"  # For incomplete files; on the same file system, so they can be renamed.
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
         self._sizes: dict[str, int] = {}
@@ -141,9 +145,9 @@ class Folder:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Enter paths into the manifest on disk before writing.
+        """Record the paths in the manifest on disk before any file is written.
 
-        Raises SetupError, before any change, if another file is at a path.
+        Raises SetupError, before anything changes, if a path is used by a file that is not from an export.
         """
         new = []
         for path in paths:
@@ -158,7 +162,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def put(self, response: Response) -> None:
-        """Write a response to its file, unless it is up to date."""
+        """Write a response to its file, unless the file is up to date."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -171,7 +175,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file, unless the copy is up to date."""
+        """Copy an open file into the folder, unless the copy is up to date."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -189,7 +193,7 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove files of earlier exports at other paths, and empty folders."""
+        """Remove files from earlier exports that are not in this one, and folders that become empty."""
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -200,14 +204,14 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed."""
+        """Write the manifest if it changed. Returns the numbers of files."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
         return self.tally
 
     def _scan(self, path: str) -> None:
-        """List files and folders at and below a path, without following links."""
+        """Record the files and folders at and below a path, without following links."""
         full = self.root / path
         if full.is_symlink() or (full.exists() and not full.is_dir()):
             self._others.add(path)
@@ -226,7 +230,7 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError for a path through a link or through a file of others."""
+        """Raise SetupError if the path leads through a link, or through a file that is not from an export."""
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -238,7 +242,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether a file of others is at or below a path."""
+        """Return whether a file that is not from an export is at or below a path."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -267,7 +271,7 @@ class Folder:
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
-            if path in self._sizes:  # A removable file is in the way.
+            if path in self._sizes:  # A file from an earlier export is in the place of a folder.
                 (self.root / path).unlink()
                 del self._sizes[path]
             (self.root / path).mkdir()
@@ -296,7 +300,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError for a path that no file can have."""
+    """Raise SetupError if the file system can't store a file with this path."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -309,11 +313,11 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".bifolio-export-"  # prefix of the folder for incomplete files
+_STAGE = ".bifolio-export-"  # name prefix of the folder for incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if a folder contains the site or the site's files."""
+    """Raise SetupError if the target folder contains the site, or files of the site."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "holds the site itself"
@@ -327,9 +331,9 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager: the export folder, created if missing and locked.
+    """Context manager: create the export folder if it is missing, lock it and yield it.
 
-    Raises SetupError if it has files of others, or an export for another role.
+    Raises SetupError if it contains files that are not from an export, or an export for another role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
@@ -345,7 +349,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # The message names the exported path.
+        if _STAGE in path:  # Otherwise the message would name a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix it and export again") from error
@@ -361,7 +365,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the last export. Raises SetupError for a folder that can't be used."""
+    """Return the manifest of the last export. Raises SetupError if the folder can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

@@ -1,4 +1,4 @@
-"""Export of a site: all responses and the media files in them."""
+"""Export of a site: all responses, and the media files that they refer to."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -23,14 +23,14 @@ from server.tools.export.contents import (
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
 
-Progress = Callable[[int, int], None]  # (done, in all)
+Progress = Callable[[int, int], None]  # (done, total)
 Bar = Callable[[str], AbstractContextManager[Progress]]
 READER = "a read-only token"
 
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export; `commit` is the past commit that is exported, or ""."""
+    """Options of an export; `commit` is a past commit to export, or ""."""
 
     role: str = "public"
     everything: bool = False
@@ -44,8 +44,8 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    Documents by type, media files, images without formats, types that the role may not list, and the folder's
-    tally.
+    Numbers of documents by type, media files, and images without formats; types that the role may not list;
+    and the numbers of files in the folder.
     """
 
     documents: Mapping[str, int]
@@ -56,7 +56,7 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a loaded site. Raises SetupError, mostly before anything is written."""
+    """Export a loaded site. Raises SetupError, in most cases before anything is written."""
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
@@ -94,7 +94,7 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    """Count documents by type, each once for all locales."""
+    """Return the number of documents by type. A document in several locales counts once."""
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
@@ -116,7 +116,7 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
 
 
 def _check_types(state: State) -> None:
-    """Raise SetupError for unknown types in `export.types`."""
+    """Raise SetupError if `export.types` names an unknown type."""
     subjects = state.schema.subjects
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:

@@ -1,6 +1,6 @@
-"""Conversion of a source's versions into versions of files.
+"""Conversion of a source's document versions to the versions that are written to files.
 
-A draft equal to the published version has no file of its own.
+A draft that equals its published version is not written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
 from server.write.write_timestamps import known_timestamps
 
-SourceKey = tuple[str, str, str]  # uid, documentId, locale
+SourceKey = tuple[str, str, str]  # type's uid, documentId, locale
 
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """One version for a file: values by attribute, and timestamps.
+    """One version to write to a file: values by attribute, and timestamps.
 
-    `told` names the attributes in the source. Others, such as passwords over the API, are in `values` for new
-    files.
+    `told` names the attributes that the source contains. `values` has all attributes, because a new file
+    needs them (the Strapi API omits passwords, for example).
     """
 
     type: Type
@@ -43,7 +43,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Return the versions of each document, first the one that names the files."""
+    """Yield each document's versions. The first one determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -52,7 +52,7 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # Relations to draft-only documents are kept in the published version.
+            # If both are equal, keep the draft's relations, which include documents that are only drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -68,7 +68,7 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Return the order of a version: default locale first, published before draft."""
+    """Return the sort key of a version: default locale first, published before draft."""
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -85,7 +85,7 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft equals the published version, apart from relations to draft-only documents."""
+    """Return whether a draft equals the published version, ignoring relations to documents without one."""
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -119,14 +119,14 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version; unreadable values are noted."""
+    """Convert a version. Values that can't be read are noted in the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # A null in the source is a value, not the default.
+        # In the source, null means null and not the default value.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -1,6 +1,7 @@
-"""Writer of document files that uses the API's own code.
+"""Writer of imported documents to files, with the same code as API writes.
 
-Documents keep their files. A new file is named as by the API, or after its title if its type has no uid.
+Existing documents keep their files. A new file is named as by the API, or by its title if the type has no
+uid.
 """
 
 from collections.abc import Mapping
@@ -31,14 +32,14 @@ from server.write.context import Context, values_of
 from server.write.new_file import free_path
 from server.write.request import Address
 
-_TITLE_NAMES = ("title", "name", "label", "headline")  # Types of attributes that can name a file.
-_MAX_NAME_CHARS = 80  # Of such a name.
+_TITLE_NAMES = ("title", "name", "label", "headline")  # Attributes that can provide a file name.
+_MAX_NAME_CHARS = 80  # Limit for such a file name.
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Merge all versions of a source, and remove files of versions that it no longer has."""
+    """Write all versions in a source, and remove files for versions that are no longer in the source."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
@@ -51,7 +52,7 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the versions in the site's files, read with the schema after the import."""
+    """Return the document versions in the site's files, parsed with the schema that the import results in."""
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -66,7 +67,7 @@ def _existing(store: Store) -> Existing:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentMerge:
-    """Merge of documents, one after the other."""
+    """Writer that merges one document after the other."""
 
     merge: Merge
     context: Context
@@ -75,7 +76,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge the versions of a document with the `existing` ones."""
+        """Merge a document's versions with its `existing` ones in the site."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -90,9 +91,9 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        """Return a path beside the other files of a document.
+        """Choose the path of a new file, next to the document's other files.
 
-        The file is JSON if Markdown or YAML can't hold a value, such as a control character.
+        If Markdown or YAML can't represent a value, such as a control character, the file becomes JSON.
         """
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
@@ -132,7 +133,10 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return a text with the values that differ; attributes missing in the source stay."""
+        """Return a file's text with the changed values.
+
+        Attributes that are missing in the source do not change.
+        """
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
         changes = self.context.changes(found, {**values, **told})
@@ -140,9 +144,9 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether a new text reads back as its values."""
+        """Return whether parsing the text returns the version's values."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
-            return False  # The store would refuse it.
+            return False  # The store rejects such files.
         try:
             tree = gather(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
@@ -153,6 +157,6 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    """Return a file name made from the title, for types without a uid, or ""."""
+    """Make a file name from the title, for types without a uid; "" if there is no title."""
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

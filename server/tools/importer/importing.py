@@ -1,4 +1,4 @@
-"""Import of a source in one atomic step, even through a crash. An interrupted import is run again."""
+"""Import of a source in one atomic step. If it crashes, the import can simply be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,15 +36,15 @@ class Imported:
 
     source: Source
     merge: Merge
-    files: int  # the number of files written
-    had_settings: bool = True  # whether site.yaml was there before
+    files: int  # number of written files
+    had_settings: bool = True  # whether site.yaml already existed
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. Raises SetupError without changing anything."""
+    """Import a source into the site at `root`. If it raises SetupError, nothing has changed."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
-        _commit(root, [])  # Finish what a crash interrupted.
+        _commit(root, [])  # Complete or undo a write that a crash interrupted.
     say("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
@@ -89,7 +89,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """Context manager: a folder on the site's file system for fetched files; None for a dry run."""
+    """Context manager: a folder for fetched files, on the site's file system. Yields None in a dry run."""
     if options.dry_run:
         yield None
         return
@@ -99,6 +99,6 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    for left in folder.iterdir():  # After an error they stay for the next import.
+    for left in folder.iterdir():  # After an error, the next import reuses the fetched files.
         left.unlink()
     folder.rmdir()

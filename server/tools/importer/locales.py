@@ -1,4 +1,4 @@
-"""Settings in site.yaml that a source needs: locales, roles and limits."""
+"""Settings for site.yaml from a source: locales, roles, and project settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +15,11 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if nothing changes. Raises SetupError.
+    """Return the new text of site.yaml, or None if it does not change. Raises SetupError.
 
-    A new site.yaml gets the locales and project settings of the source, and allows populated pages as
-    Strapi does. An existing one gets missing locales, and allows populated pages unless it forbids them.
+    - A new site.yaml gets the source's locales and project settings, and allows populate with pagination, as
+      Strapi does.
+    - An existing one gets missing locales, and allows populate with pagination unless it says otherwise.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
@@ -42,7 +43,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the locales with those of the source. Raises SetupError."""
+    """Return the site's locales, completed with those in the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -67,7 +68,7 @@ def _has_content(root: Path) -> bool:
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# Subjects by controller of plugins.
+# From plugin controllers to subjects in site.yaml.
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -80,7 +81,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role that Bifolio has, too."""
+    """Return the permissions of each role, without those for features that Bifolio lacks."""
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -94,7 +95,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the subject and action in site.yaml, or None."""
+    """Convert a Strapi permission to subject and action in site.yaml; None if there is no equivalent."""
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")
@@ -107,7 +108,7 @@ def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def roles_lines(roles: Roles) -> Iterator[str]:
-    """Return roles as lines of site.yaml."""
+    """Yield the lines of site.yaml that define the roles."""
     yield "roles:"
     for name, subjects in roles.items():
         yield f"  {name}:"

@@ -1,7 +1,7 @@
-"""Decisions about each file, without writing.
+"""Decides for each file of an import whether to write it; the changes are collected and written later.
 
-A file is written if the source has changed and the file has not, since the last import. Files that were
-edited, moved or deleted stay, unless they are to be overwritten.
+A file is written if the source has changed since the last import and the file has not. Files that were
+edited, moved or deleted in the site remain as they are, unless the import overwrites.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of documents and files of a subject, by outcome."""
+    """Numbers of documents and files for one subject (a content type, or media), by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -42,13 +42,13 @@ class Merge:
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """Return the counts of a subject."""
+        """Return the counts for a subject."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file: `new` makes a new text, `changed` edits the old one.
+        """Merge a text file. `new` returns the text of a new file, and `changed` edits the existing text.
 
         `said` is a digest of the source's content.
         """
@@ -82,7 +82,10 @@ class Merge:
             self._keep(subject, path, "is there, says something else, and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a file is up to date, by digests of the source (`said`) and the file (`found`)."""
+        """Return whether a file is up to date.
+
+        `said` and `found` are digests of the source's content and of the file.
+        """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
             if found is None or file_digest(self.root / path) != found:
@@ -92,7 +95,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count the outcome for a file of a dry run, which fetches nothing."""
+        """Count what would happen to a media file, for a dry run that fetches nothing."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -100,7 +103,7 @@ class Merge:
             self._count(subject, outcome)
 
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
-        """Merge the file `source`, whose digest is `found`."""
+        """Merge a media file that was fetched to `source`; `found` is its digest."""
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -122,7 +125,7 @@ class Merge:
         return "kept", "is there, and is another file"
 
     def remove(self, path: str) -> None:
-        """Remove an imported file that the source no longer has, unless it was edited."""
+        """Remove an imported file that is no longer in the source, unless it was edited."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

@@ -1,6 +1,6 @@
-"""Reader of a Strapi project's config/api (docs/import.md).
+"""Reader for the API settings of a Strapi project, in `config/api` (docs/import.md).
 
-The file is a program. Only literal settings, such as `strictParams: true`, are read; computed ones are
+That file is a program. Only literal settings, such as `strictParams: true`, are read. Computed settings are
 reported.
 """
 
@@ -16,7 +16,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# Keys of `rest`, with the key and form in site.yaml.
+# From keys of `rest` to keys in site.yaml, with the type of the value.
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
@@ -28,7 +28,7 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """Settings below `api` of site.yaml, as text, and those that can't be read."""
+    """Settings for `api` in site.yaml, as text, and the settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the content of a section's braces, or ""."""
+    """Return the text between the braces of a section, or ""."""
     begin = opening.search(text)
     if begin is None:
         return ""
@@ -91,5 +91,5 @@ def _section(text: str, opening: re.Pattern[str]) -> str:
 
 
 def lines_of(settings: ProjectSettings) -> list[str]:
-    """Return the settings as lines of site.yaml."""
+    """Return the settings as lines for site.yaml."""
     return new_text(FILE, None, {"api": settings.tree()}).splitlines() if settings.api else []

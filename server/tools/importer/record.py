@@ -1,7 +1,7 @@
-"""Record of earlier imports, which tells edits from changes of the source.
+"""Record of earlier imports, to distinguish edits in the site from changes in the source.
 
-.bifolio/imports.json has two digests for each file: of the source's content, and of the written file. Without
-it, files that equal the source are up to date, and all others count as edited.
+.bifolio/imports.json contains two digests for each file: of the source's content, and of the written file. If
+it is missing, a file counts as edited unless it equals the source.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of the source's content and of the file's bytes."""
+    """Digests of the source's content and of the written file."""
 
     source: str
     file: str
@@ -29,7 +29,7 @@ class ImportedDigests:
 
 @dataclass(slots=True)
 class SourceRecord:
-    """Files of earlier imports, by path."""
+    """Digests of the files from earlier imports, by path."""
 
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
@@ -40,7 +40,7 @@ class SourceRecord:
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Read the record of a site; an empty one if it is missing or invalid."""
+    """Return the record of a site; an empty one if it is missing or invalid."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -58,7 +58,7 @@ def digest(data: bytes | str) -> str:
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """Return the digest of the rest of an open file."""
+    """Return the digest of an open file, from the current position."""
     found = hashlib.sha256()
     while block := file.read(_CHUNK_BYTES):
         found.update(block)
@@ -66,7 +66,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the digest of a file; None if it is missing."""
+    """Return the digest of a file, or None if it is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)
@@ -75,5 +75,5 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """Return the digest of source content."""
+    """Return the digest of a JSON value from the source."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

@@ -1,4 +1,4 @@
-"""Report of an import: what was imported, and what was not and why."""
+"""Report of an import: what was imported, what was not, and why."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,7 +10,7 @@ from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
-MAX_SHOWN_NOTES = 20  # Notes of one kind, and files that were kept.
+MAX_SHOWN_NOTES = 20  # Limit for notes of one kind, and for files that were kept.
 _HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 

@@ -1,7 +1,7 @@
 """Conversion of a source's schemas, and their merge into a site.
 
-Schemas keep their text, without attributes that Strapi adds, and with Bifolio's uids. Unsupported parts are
-left out with everything that needs them.
+Schemas keep their text, except for attributes that Strapi adds, and types get Bifolio's uids. Unsupported
+parts are left out, together with everything that depends on them.
 """
 
 import re
@@ -27,7 +27,7 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
-# Added by Strapi to every content type.
+# Strapi adds these to every content type.
 _ADDED_ATTRIBUTES = (
     "createdAt",
     "updatedAt",
@@ -62,7 +62,7 @@ class Fitted:
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Return Bifolio's uid of each type: `api::blog.article` becomes `api::article.article`."""
+    """Return Bifolio's uid for each type: `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -73,7 +73,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return content types and components by Bifolio's uids, as in schema.json files."""
+    """Return content types and components by Bifolio's uids, in the form of schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -92,7 +92,7 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Note attributes that a project has added to users."""
+    """Note the attributes that a project has added to users; they are not imported."""
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -107,7 +107,7 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
             notes.add(USER, f'"{name}" is one-way; make it two-way there, and {other} has it here')
 
 
-# Types of a schema's parts; the rest is checked as in schema files.
+# Python types of a schema's parts. Everything else is checked when the schema files are read.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -147,7 +147,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file; None for an impossible name."""
+    """Return the path of a schema's file, or None if its name can't be used for a file."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -160,9 +160,9 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site at `root`, with a merge made by `begin`.
+    """Merge schemas into the site at `root`. `begin` creates the merge.
 
-    Refused schemas are left out and noted. Raises SetupError for errors in the site's own files.
+    Invalid schemas are left out and noted. Raises SetupError for errors in the site's own files.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -212,7 +212,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
-    """Remove attributes with missing targets, and schemas with impossible names."""
+    """Remove attributes whose target is missing, and schemas whose names can't be used."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
     for uid, schema in schemas.items():
@@ -224,7 +224,7 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return why an attribute is not supported, to follow its name, or ""."""
+    """Return why an attribute is not supported, as the end of a sentence; "" if it is supported."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which there is not here"
@@ -234,7 +234,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema and all attributes that need it."""
+    """Remove a schema, and all attributes that refer to it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

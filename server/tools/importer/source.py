@@ -1,4 +1,4 @@
-"""Common form of an archive or installation: schemas, versions and uploads."""
+"""Common representation of an archive or an installation: schemas, document versions and uploads."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,18 +13,18 @@ from server.schema.model import USER
 from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
-Say = Callable[[str, int, int], None]  # a step, how much of it is done, how much there is
+Say = Callable[[str, int, int], None]  # progress of a step: its name, done, total
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
-Shape = Mapping[str, Any]  # one schema, as its schema.json has it
-# Of an attribute: (uid of its type or component, its name, its definition, the data) → its targets.
+Shape = Mapping[str, Any]  # one schema, as in its schema.json
+# (uid of the type or component, attribute name, its definition, data of the row) → targets
 ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row: a document in one locale ("" without locales), draft or published.
+    """One row in the source: a document version in one locale ("" without locales).
 
-    In its `tree`, relations are documentIds and media are paths below uploads/.
+    In `tree`, relations are documentIds, and media are paths below uploads/.
     """
 
     uid: str
@@ -39,7 +39,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file: `path` is below uploads/, `origin` is where its bytes are."""
+    """A media file. `path` is relative to uploads/, and `origin` is the place to fetch its bytes from."""
 
     path: str
     document_id: str
@@ -54,7 +54,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes on what is missing or changed, by subject, with counts."""
+    """Notes about content that is missing or was changed, by subject, with counts."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -71,7 +71,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Content of an import: schemas by uid, versions in order, uploads."""
+    """Content to import: schemas by uid, document versions in order, and uploads."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -85,7 +85,7 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Reader of a source: first without file contents, then the needed files."""
+    """Reader of a source: `read` returns everything except file contents, `fetch` copies needed files."""
 
     def read(self) -> Source:
         """Read the source. Raises SetupError."""
@@ -97,9 +97,9 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Return the tree of a row or component, with targets from `resolve`.
+    """Return the tree of a row or component. `resolve` returns the targets of relations and media.
 
-    Attributes missing in the data, such as passwords over the API, are missing in the tree.
+    Attributes that are missing in the data, such as passwords over the API, are missing in the tree.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -145,7 +145,10 @@ def read_version(
     resolve: ResolveRelation,
     notes: ImportNotes,
 ) -> SourceVersion | None:
-    """Return a row as a version; None, with a note, if its id, locale or timestamps are invalid."""
+    """Convert a row to a version.
+
+    Returns None and adds a note if its id, locale or timestamps are invalid.
+    """
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
@@ -172,12 +175,15 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Return whether a relation is stored on its other side; users have no files."""
+    """Return whether a relation is stored on its other side.
+
+    A relation to users is never stored there, because users have no files.
+    """
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in a file's form."""
+    """Return the targets of a relation or media attribute in the form that a file uses."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

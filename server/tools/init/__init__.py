@@ -1,1 +1,1 @@
-"""`bifolio init`: a new site, or content types for an existing tree of files."""
+"""`bifolio init`: a new site, or content types for an existing folder of files."""

@@ -1,4 +1,4 @@
-"""Data files of a tree (YAML, JSON, TOML) that can be documents."""
+"""Data files (YAML, JSON, TOML) in a folder that can be documents."""
 
 import os
 import re
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from server.documents.path_rules import ENDINGS, MARKDOWN
 
 DATA_BASES = ("data", "src/data")
-_GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")  # of Hugo, Jekyll and Eleventy
+_GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")  # used by Hugo, Jekyll and Eleventy
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
-# Settings of programs at the top of a tree.
+# Files at the top that are settings of programs.
 _PROGRAMS = re.compile(
     r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
     r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
@@ -21,8 +21,8 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can be documents.
 
-    They are in the folder for data, if there is one. Otherwise they are in folders of mostly data files, or
-    at the top if there is nothing else.
+    These are the files in the folder for data, if there is one. Otherwise, they are the files in folders that
+    contain mostly data files, or, if there are none, the files at the top.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}

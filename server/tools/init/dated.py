@@ -1,6 +1,6 @@
-"""Pages with a date and slug in their names, as in Jekyll and Docusaurus: `2024-01-31-hello.md`.
+"""Pages with a date and slug in their file names, as in Jekyll and Docusaurus: `2024-01-31-hello.md`.
 
-They may be in folders for years and months, `2024/01/2024-01-31-hello.md`.
+They may be in folders for years and months: `2024/01/2024-01-31-hello.md`.
 """
 
 from collections import Counter
@@ -13,13 +13,13 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import ProposedAttribute
 
 PATTERN = "{date}-{slug}"
-MIN_DATED_SHARE = 0.9  # of the names of a type's files; `news/_index.md` has no date
+MIN_DATED_SHARE = 0.9  # of a type's files; `news/_index.md`, for example, has no date
 _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Return a group with date and slug from its names; None if too few names have a date."""
+    """Return the group with dates and slugs from file names, or None if too few names contain a date."""
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -31,12 +31,12 @@ def with_dates(group: PageGroup) -> PageGroup | None:
 
 
 def dated_share(group: PageGroup) -> float:
-    """Return the share of a group's files with a date in their names."""
+    """Return the share of a group's files whose names contain a date."""
     return sum(bool(_read(member)) for member in group.members) / len(group.members)
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return `options.fileName` of a dated group, with folders if most files are in folders."""
+    """Return `options.fileName` for a dated group; with folders if most files are in folders."""
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_folders(member) for member in group.members)
@@ -45,7 +45,7 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the folders of a file in terms of its date, or ""."""
+    """Return the pattern of a file's folders, in terms of its date; "" if they do not match the date."""
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -57,7 +57,10 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return attributes for date and slug, none required; None if they do not fit."""
+    """Return attributes for date and slug, neither required.
+
+    Returns None if existing keys use their names for something else.
+    """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
         return None

@@ -1,7 +1,7 @@
-"""Folders of a tree's pages: the generator's base, folders in it, folders of locales.
+"""Folders of pages: the generator's base folder, the folders in it, and folders for locales.
 
-Bases have known names, `src/content` (Astro), `content` (Hugo) or `src` (Eleventy), beside the generator's
-settings. Otherwise the top of the tree is the base.
+A base has a conventional name: `src/content` (Astro), `content` (Hugo) or `src` (Eleventy). It is next to the
+generator's settings. Otherwise, the top folder is the base.
 """
 
 import re
@@ -23,17 +23,17 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_MIN_TERMS = 3  # With fewer section pages, a folder has no type of its own.
-_DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # the content of Docusaurus and MkDocs
-LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # which will have more pages
+_MIN_TERMS = 3  # A folder with fewer section pages gets no type of its own.
+_DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # content folders of Docusaurus and MkDocs
+LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # folders that will grow
 _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
 class PageFolder:
-    """Folder of pages in a base, "" for the base itself. It names the group of its pages.
+    """A folder of pages in a base; the group of its pages is named after it. "" is the base itself.
 
-    `{locale}` in it is one folder for each locale. SECTIONS is Hugo's section pages.
+    `{locale}` in the name stands for one folder per locale. SECTIONS stands for Hugo's section pages.
     """
 
     base: str
@@ -41,17 +41,17 @@ class PageFolder:
 
     @property
     def start(self) -> str:
-        """The prefix of all paths in the base."""
+        """The common prefix of all paths in the base."""
         return f"{self.base}/" if self.base else ""
 
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """Folders of pages in the tree at `root`."""
+    """Folders of pages below `root`."""
 
     root: Path
     paths: tuple[str, ...]
-    named: tuple[str, ...] = ()  # locales that the user has named
+    named: tuple[str, ...] = ()  # locales from the command line
 
     @cached_property
     def _folders(self) -> frozenset[str]:
@@ -59,19 +59,19 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders with settings of a generator, and the top."""
+        """The folders that contain settings of a generator, and the top folder."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the top has only folders for locales and no settings."""
+        """Whether the top folder contains only folders for locales, and no settings."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale in the generator's settings."""
+        """The default locale according to the generator's settings."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -89,7 +89,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """Folders of lists in folders for locales, by parent."""
+        """Folders such as `blog` or `docs` inside folders for locales, by parent folder."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -100,7 +100,7 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """Hugo's folders with only section pages of their folders, such as authors."""
+        """Hugo's folders that contain only section pages, one for each term, such as `authors`."""
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -119,20 +119,20 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base of a path; "" for the top."""
+        """Return the base folder for a path; "" for the top."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
             start = f"{found}/" if found else ""
             folder = start + path[len(start) :].partition("/")[0]
             around = self._locale_parents.get(folder)
-            # Folders beside those for locales are in the same base.
+            # Folders next to the folders for locales belong to the same base.
             return (
                 folder
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
                 else found
             )
-        # A project of each locale is in the base of all.
+        # If each locale has a project of its own, their parent is the base.
         project = self._project(f"{parent.folder}/." if parent.folder else ".")
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
@@ -142,7 +142,7 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        """Return whether a parent of folders for locales has other folders with other pages."""
+        """Return whether the parent of folders for locales also contains folders with other pages."""
         return not (parent.pure or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
@@ -155,7 +155,7 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base that the generator of a path's project has by convention."""
+        """Return the conventional base for a path, according to its project's generator."""
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -167,7 +167,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base of a path outside folders for locales."""
+        """Return the base for a path, ignoring folders for locales."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -176,7 +176,7 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder around a path, such as `content`, or None."""
+        """Return the content folder that contains a path, such as `content`, or None."""
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -203,7 +203,7 @@ class TreeFolders:
         inside = parent.rest(path) if parent else None
         if parent is None or inside is None:
             return PageFolder(base, folder)
-        # Below a folder for each locale: content/en/posts/a.md, or all of it, content/en/a.md.
+        # The path is in a folder for a locale: content/en/posts/a.md or content/en/a.md.
         collection = re.match(r"(?:.*?/)?_(?!index\.)[^/]*(?=/)", inside)
         if collection:
             return PageFolder(base, f"{{locale}}/{collection[0]}")
@@ -215,29 +215,29 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Return whether a base is the generator's, so its name says nothing about pages."""
+        """Return whether a base's name comes from the generator, so it does not describe the pages."""
         return base in self.projects or f"/{base}".endswith(
             tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
         )
 
     def locales_in(self, base: str) -> frozenset[str]:
-        """Return the locales with folders in a base."""
+        """Return the locales that have folders in a base."""
         parent = self._locale_parents.get(base)
         return parent.locales if parent else frozenset()
 
 
 def is_hugo(base: str) -> bool:
-    """Return whether a base is Hugo's, with sections."""
+    """Return whether a base belongs to Hugo, so it has sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Return whether a folder is the source of VitePress, where every Markdown file is a page."""
+    """Return whether VitePress uses a folder; then every Markdown file in it is a page."""
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group paths by folder."""
+    """Group the paths by folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

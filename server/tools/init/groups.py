@@ -1,4 +1,4 @@
-"""Groups of pages, one for each content type, with patterns of their files."""
+"""Groups of pages, one for each proposed content type, with the patterns that match their files."""
 
 import os
 from collections import Counter
@@ -20,14 +20,14 @@ from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-MAX_SINGLES = 5  # More pages at the top of a tree are a collection.
-# The locale of files that name none, if the same documents have English files as well.
+MAX_SINGLES = 5  # More pages at the top become a collection.
+# The locale of files without a locale, if the same documents also have English files.
 UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
 class PageMember:
-    """Page with the name and locale that the group's patterns give it; None is the default locale."""
+    """A page, and the name and locale that the group's patterns assign to it; None is the default locale."""
 
     page: MarkdownPage
     name: str
@@ -36,7 +36,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """Pages of one content type, named after `folder`."""
+    """The pages of one content type, named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -45,7 +45,7 @@ class PageGroup:
 
     @property
     def locales(self) -> frozenset[str]:
-        """The locales in file names."""
+        """The locales in the file names."""
         return frozenset(m.locale for m in self.members if m.locale)
 
     @property
@@ -56,7 +56,7 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups, their locales (default first), and pages left out, with reasons."""
+    """All groups, the locales (default first), and the pages that were left out, with reasons."""
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages of a tree. `named` are the user's locales, default first."""
+    """Group the pages in a folder. `named` are the locales from the command line, default first."""
     left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
     left.update({path: "its name begins with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -89,7 +89,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return pages by folder; a lone `about/index.md` belongs to the folder above."""
+    """Return pages by folder. A folder's `index.md` belongs to the parent folder if it is the only page."""
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
         moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
@@ -98,7 +98,7 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder has only its index, in some locales: about/index.md, about/index.fr.md."""
+    """Return whether a folder contains only its index, in any locales: about/index.md, about/index.fr.md."""
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -113,7 +113,7 @@ def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
 
 
 def is_draft(path: str) -> bool:
-    """Return whether a page is in a folder of drafts or data."""
+    """Return whether a page is in a folder for drafts or data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
@@ -123,7 +123,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return groups of Hugo's section pages: each `_index.md` is named after its folder."""
+    """Return groups of Hugo's section pages. The folder of an `_index.md` is the document's name."""
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -150,7 +150,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group of one folder, which may contain or be in folders for locales."""
+    """Return the group for one folder. It may contain folders for locales, or be inside of them."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -183,7 +183,7 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Return whether folders for locales have pages with the same names as the folder around them."""
+    """Return whether folders for locales contain pages with the same names as their parent folder."""
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
@@ -207,14 +207,14 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the common folder of pages in folders for locales, or "": docs for en/docs/, fr/docs/."""
+    """Return the list folder that all locales share, or "": `docs` for en/docs/ and fr/docs/."""
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group of a lone page in folders for locales: START{locale}/about/index.md."""
+    """Return the group for a single page in folders for locales: START{locale}/about/index.md."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -222,7 +222,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group with locales only in file names: a.md, a.fr.md, a/index.fr.md."""
+    """Return a group whose locales are only in file names: a.md, a.fr.md, a/index.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -261,19 +261,19 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the name of lone pages in their folders: `_index` if all have it, as in Hugo's taxonomies."""
+    """Return the file name of pages that have a folder each: `index`, or Hugo's `_index` if all use it."""
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """Return the locale at the end of a file name if the file without it exists."""
+    """Return the locale at the end of a file name if the file without the locale exists."""
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return groups of pages directly in a base: single types, or one collection for many."""
+    """Return groups for the pages directly in a base: single types, or one collection if there are many."""
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -303,7 +303,7 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return English, or else the locale with most documents, if no locale is configured."""
+    """Return the default locale if none is configured: English, or the locale with most documents."""
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

@@ -1,7 +1,7 @@
-"""Inference of a group's attributes from all values.
+"""Inference of a group's attributes from all values in its files.
 
-Quotes count: a value that changes as a number (1.10, 01234) or boolean (NO) is text. Every value is then read
-with the server's reader of the chosen type; if one is refused, the attribute is `json`.
+Quotes count: a value that would change as a number (1.10, 01234) or boolean (NO) is a text. Every value is
+then parsed as the chosen type, and if one is invalid, the attribute becomes `json`.
 """
 
 import re
@@ -20,15 +20,13 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type, scalar_type
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-MIN_RELATED_SHARE = (
-    0.9  # of the different values of a key: so many are names of documents if it is a relation
-)
-MAX_KEYS = 100  # Data files with more keys in all are maps.
+MIN_RELATED_SHARE = 0.9  # in a relation, at least this share of the distinct values name documents
+MAX_KEYS = 100  # Data files with more keys in total are maps.
 
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """Proposed attribute: schema, number of files with a value, and notes."""
+    """A proposed attribute: its schema, the number of files that have a value, and notes."""
 
     name: str
     schema: Mapping[str, Any]
@@ -36,13 +34,13 @@ class ProposedAttribute:
     notes: tuple[str, ...] = ()
 
 
-Names = Mapping[str, frozenset[str]]  # the names of each group's documents, by the group's type
+Names = Mapping[str, frozenset[str]]  # document names by type uid
 
 
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of a group's type `uid`; the last may hold all other keys."""
+    """Return the attributes of the type `uid`, and the one among them that holds all other keys (or None)."""
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -68,7 +66,7 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    """Return whether data files have entries (words, places) as keys."""
+    """Return whether the keys of data files are entries (such as words or places) instead of attributes."""
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
@@ -76,7 +74,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute for all other keys, `data` or another free name."""
+    """Return the attribute for all other keys, called `data` or another unused name."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -131,7 +129,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Return a note about a key named like a type whose values name no documents."""
+    """Return a note if the key is named like a type, but its values do not name documents."""
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -154,9 +152,9 @@ def _alike(name: str, target: str) -> bool:
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Return an attribute of some keys, localized if two locales differ.
+    """Return the attribute, localized if the values of these keys differ between two locales.
 
-    Relations and uids are always localized, without saying so in the schema.
+    Relations and uids are always localized, and their schema does not mention it.
     """
     values: dict[str, list[Any]] = {}
     for member in group.members:

@@ -1,4 +1,4 @@
-"""Types of attributes by their values."""
+"""Inference of an attribute's type from its values."""
 
 import re
 from collections import Counter
@@ -16,8 +16,8 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# Names of keys whose values look like numbers and are not, and of keys whose texts may get long.
-_VERSION = re.compile("version", re.IGNORECASE)  # 1.10 is another one than 1.1; 7 may be that of a format
+# Key names, such as those whose values look like numbers but are texts.
+_VERSION = re.compile("version", re.IGNORECASE)  # 1.10 is not 1.1; but 7 may be the number of a format
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
 OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
@@ -25,14 +25,14 @@ _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo l
 _LABELS = frozenset({"categories", "keywords", "tag", "tags", "topic", "topics"})
 _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
 MAX_STRING_CHARS = 255  # A longer value makes the attribute a `text`.
-MIN_ENUMERATION_VALUES = 5  # An enumeration is not inferred from fewer values.
-MAX_CHOICES = 10  # Of an enumeration.
+MIN_ENUMERATION_VALUES = 5  # With fewer values, no enumeration is inferred.
+MAX_CHOICES = 10  # Limit for an enumeration.
 NO_VALUE = "no file has a value"
 
 
 @dataclass(frozen=True)
 class KeyValues:
-    """Values of one key that are not null, each with its file."""
+    """The values of one key except null, each with its file."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -51,15 +51,15 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """The texts and numbers among the values, as text."""
+        """The texts and numbers among the values, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
-Made = tuple[dict[str, Any], list[str]]  # the schema of an attribute, and notes on it
+Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes about it
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the type of values that are all scalars, or None."""
+    """Return the type if all values are scalars, otherwise None."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -80,7 +80,7 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    """Return whether all are numbers that print the same: 1.5 does, 1.10 does not."""
+    """Return whether all values are numbers that print unchanged: 1.5 does, 1.10 does not."""
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
@@ -110,7 +110,7 @@ def _is_mail(key: KeyValues) -> bool:
 
 
 def _is_uid(key: KeyValues) -> bool:
-    """Return whether this is a slug, unique in each locale and valid as `uid`."""
+    """Return whether the values can be a `uid`: valid slugs, unique in each locale."""
     seen = {(m.locale, str(v)) for m, v in key.values}
     return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
 
@@ -126,7 +126,7 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration for a few repeated values, else a text."""
+    """Return an enumeration for a few repeated values, otherwise a text type."""
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -152,7 +152,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """Return the type of lists, mappings or mixed values."""
+    """Return the type for lists, mappings or mixed values."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
@@ -164,7 +164,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether text in a list would change if read as a number."""
+    """Return whether a text in a list would change if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

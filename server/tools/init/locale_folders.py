@@ -1,4 +1,4 @@
-"""Folders for locales: siblings named after locales with common folders or files."""
+"""Folders for locales: siblings that are named after locales and contain similar folders or files."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -11,10 +11,10 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """Folder with a folder for each of some locales.
+    """A folder that contains a folder for each of some locales.
 
-    `pure`: it has no other folder. `translated`: it has the same files itself in the default locale,
-    `docs/start.md` beside `docs/fr/start.md`.
+    `pure` is set if it contains no other folder. `translated` is set if it also contains the same files
+    itself, in the default locale: `docs/start.md` next to `docs/fr/start.md`.
     """
 
     folder: str
@@ -23,7 +23,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return a path below the folder of its locale, or None."""
+        """Return the part of a path below its locale's folder, or None."""
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -37,13 +37,19 @@ def is_locale(name: str) -> bool:
 
 
 def are_locales(folders: Iterable[str]) -> bool:
-    """Return whether folders are named after locales. A lone one must be `en`, as `it` may be a subject."""
+    """Return whether all folders are named after locales.
+
+    A single folder must be `en`, because others, such as `it`, may be subjects.
+    """
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost parents of folders for locales, by path; `named` are the user's locales."""
+    """Return the outermost parents of folders for locales, by path.
+
+    `named` are the locales from the command line.
+    """
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
         parts = path.split("/")
@@ -65,7 +71,7 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a folder as a parent of folders for locales, or None; `inside` are its paths."""
+    """Return a folder as a parent of folders for locales, or None; `inside` are the paths below it."""
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:
@@ -81,7 +87,7 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
     if "en" not in alike and any(shape & common for shape in others.values()):
-        alike = set()  # hr/ and it/ beside sales/ are departments.
+        alike = set()  # hr/ and it/ next to sales/ are departments, not locales.
     own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
     chosen = alike | {name for name in shapes if name in named}
     if not chosen:

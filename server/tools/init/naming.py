@@ -1,4 +1,4 @@
-"""Names of proposed content types: English singulars and plurals of folder names."""
+"""Names for proposed content types: English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -9,14 +9,14 @@ import inflection
 
 from server.schema.check import RESERVED_IDS
 
-PageKind = Literal["post", "page", "entry"]  # what a document is called whose folder's name is no plural
+PageKind = Literal["post", "page", "entry"]  # word for a document if its folder's name is not a plural
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
-# Folders of everything, whose names say nothing about documents.
+# Names of folders that can contain anything.
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# Singular nouns used for folders of many things.
+# Singular nouns that name folders of several things.
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -26,10 +26,10 @@ report review rule section service song speaker sponsor story study tag talk tea
 tool topic tutorial user version video workshop
 """
 _COUNTED = frozenset(_THINGS.split())
-# Nouns without a singular of their own: one of the news is a `news-item`.
+# Nouns without a singular form: one document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
-# The singulars of plurals that the library gets wrong.
+# Singulars that the library gets wrong.
 _PLUS_S = "base cache cookie curve drive glove niche reserve selfie tie wave"
 _PLUS_ES = "bonus canvas lens virus"
 _SINGULARS = {
@@ -40,7 +40,7 @@ _SINGULARS = {
     "leaves": "leaf",
     "phenomena": "phenomenon",
 }
-# Words in -s that are not plurals.
+# Words that end in -s but are not plurals.
 _WITH_S = re.compile(r".*(?<!men)(?<!gur)us|.*ss|atlas|bias|canvas|chess|css|gas|ios|js|lens|os|texas|this")
 _ACRONYM_WORDS = "adr api css cv faq html id pdf qa rfc rss ui url ux"
 _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
@@ -49,9 +49,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return unused singular and plural API ids for a folder's type.
+    """Return unused singular and plural API ids for the type of a folder.
 
-    `kind` names documents of a folder without a plural name: `about` becomes `about-page`.
+    If the folder's name has no plural, `kind` names its documents: `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
@@ -109,6 +109,6 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return a display name: `case-study` is `Case Study`, `api` is `API`."""
+    """Return a display name: `case-study` becomes `Case Study`, `api` becomes `API`."""
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

@@ -1,4 +1,4 @@
-"""Proposed content types and site.yaml for files in their places."""
+"""Proposal of content types and a site.yaml for existing files."""
 
 import json
 from collections import Counter
@@ -37,9 +37,9 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml with public read access to subjects; the first locale is the default.
+    """Return a site.yaml that gives the public read access to subjects. The first locale is the default.
 
-    If git `has_history` of the files, git keeps the timestamps.
+    If the files have git history, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -62,41 +62,41 @@ def settings_text(
 
 @dataclass(frozen=True)
 class ProposedType:
-    """Proposed content type and its group of pages."""
+    """A proposed content type and its group of pages."""
 
     singular: str
     plural: str
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
-    other_keys: str | None  # the attribute that holds the keys which are no attributes
-    file_name: str | None  # what the names of its files say: their dates and slugs
-    empty_keys: tuple[str, ...]  # keys without a value in any file; they become no attributes
+    other_keys: str | None  # attribute for all keys that are not attributes
+    file_name: str | None  # `options.fileName`, if file names contain dates and slugs
+    empty_keys: tuple[str, ...]  # keys that are null in all files; they don't become attributes
 
     @property
     def uid(self) -> str:
-        """Its uid."""
+        """The type's uid."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
     def path(self) -> str:
-        """The path of its schema file."""
+        """The path of the schema file."""
         return f"content-types/{self.singular}.json"
 
     @property
     def draft_key(self) -> DraftKey | None:
-        """The key that marks its drafts."""
+        """The key that marks drafts."""
         return draft_key(member.page for member in self.group.members)
 
     @property
     def has_drafts(self) -> bool:
-        """Whether some file is a draft in another way, which Bifolio would publish."""
+        """Whether a file is marked as a draft in a way that Bifolio would ignore and publish."""
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
     def names_files(self) -> bool:
-        """Whether new documents get a name from their values."""
+        """Whether the values of new documents provide a file name."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -107,7 +107,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the key that marks drafts, if all its values are true or false."""
+    """Return the key that marks drafts: the first known one whose values are all true or false."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -118,18 +118,18 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Content types of a tree, its locales (default first), and files left out."""
+    """Proposed content types for a folder, its locales (default first), and files that were left out."""
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
-    skipped: Mapping[SkippedFolder, int]  # folders that are left out, each with its number of Markdown files
-    data: Mapping[str, int]  # folders for a generator's data, each with its number of files
+    skipped: Mapping[SkippedFolder, int]  # left-out folders, with their number of Markdown files
+    data: Mapping[str, int]  # data folders of a generator, with their number of files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types. `locales` are the user's, `taken` the API ids in use."""
+    """Propose content types. `locales` come from the command line, and `taken` are API ids in use."""
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
@@ -202,7 +202,7 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path; `has_history` is whether git has commits of the tree."""
+    """Return the files to write, by path. `has_history` is set if git has commits that contain the files."""
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -247,11 +247,11 @@ def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}
 _QUIET: Style = {"dim": True}
-MAX_SHOWN_FILES = 8  # Files that are named one by one.
+MAX_SHOWN_FILES = 8  # More files are only counted.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of the table: types with attributes, then what was left out."""
+    """Yield the lines of the printed table: content types with attributes, then what was left out."""
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

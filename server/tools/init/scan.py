@@ -1,4 +1,4 @@
-"""Reader of a tree's Markdown and data files."""
+"""Reader for the Markdown and data files in a folder."""
 
 import os
 from collections import Counter
@@ -14,7 +14,7 @@ from server.storage.read import parse, read_text
 from server.tools.init.data_files import data_documents, generator_data
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
-# Files at the top of a repository that describe it.
+# Files at the top of a repository that describe the repository.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
@@ -23,7 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are docume
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One file: front matter or data, whether it has a body, and whether it is TOML."""
+    """One file: its front matter or data, whether it has a body, and whether its front matter is TOML."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,11 +33,11 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """Files of a tree: pages by path, and unreadable files with reasons.
+    """Files in a folder: pages by path, and unreadable files with reasons.
 
-    `others` are Markdown files in places without content, which a pattern may match anyway. `skipped` are
-    Markdown files in folders without content, with the folder. `data` are unused data folders with their
-    numbers of files.
+    - `others`: Markdown files outside of content folders; a type's pattern may still match them
+    - `skipped`: Markdown files in folders without content, with the folder
+    - `data`: unused data folders, with their number of files
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -48,7 +48,7 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read the tree at `root`; `progress` receives the numbers of read and of all files."""
+    """Read all files below `root`. `progress` is called with the number of files read and in total."""
     root = root.resolve()  # Files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
@@ -99,7 +99,7 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    """Return whether a page is content, rather than a description of its folder."""
+    """Return whether a page is content, and not a description of its folder."""
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -113,13 +113,13 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    """Return whether a file is Eleventy's data of its folder: blog/blog.json, blog/blog.11tydata.json."""
+    """Return whether a file is Eleventy's data for its folder: blog/blog.json, blog/blog.11tydata.json."""
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """Drop data files of `content/` that belong to Markdown beside them."""
+    """Drop data files in `content/` that belong to Markdown files next to them."""
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -1,4 +1,4 @@
-"""Name of a site from its generator's settings, its README or its folder."""
+"""Name of a site, from its generator's settings, its README or its folder."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -19,11 +19,11 @@ _MARKUP = re.compile(
     r"\[?!\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])\]?(?:\([^)]*\)|\[[^\]]*\])?|<[^>]*>|:\w+:|[*`]|\\(?=\W)"
 )
 _LINK = re.compile(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_MAX_HEADING_CHARS = 40  # A longer heading is a sentence.
+_MAX_HEADING_CHARS = 40  # A longer heading is probably a sentence.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return the name of the site at `root`; `projects` are its folders with settings."""
+    """Return the name of the site at `root`. `projects` are its folders with settings."""
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:
@@ -52,7 +52,7 @@ def _in_json(text: str) -> str | None:
 def _in_yaml(text: str) -> str | None:
     try:
         return _in_data(read_yaml(text))
-    except SyntaxProblem:  # MkDocs has tags of its own: `!!python/name:…`, `!ENV`.
+    except SyntaxProblem:  # MkDocs has its own YAML tags: `!!python/name:…`, `!ENV`.
         return _match(_YAML_LINE, text)
 
 
@@ -71,7 +71,7 @@ def _match(pattern: re.Pattern[str], text: str) -> str | None:
 
 _ELEVENTY_DATA = [f"{base}_data/{name}" for base in ("", "src/") for name in ("metadata", "site", "meta")]
 
-# Files with a name, in order: settings of Hugo, Zola, mdBook, Jekyll, MkDocs,
+# Files that can contain the name, in order: settings of Hugo, Zola, mdBook, Jekyll, MkDocs,
 # Docusaurus, VitePress and Astro, and data of Eleventy.
 _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
     ("hugo.toml config.toml zola.toml config/_default/hugo.toml config/_default/config.toml", _in_toml),
@@ -103,7 +103,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the first heading of README.md without badges, or None."""
+    """Return the first heading in README.md, without badges, or None."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -116,7 +116,7 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    """Return a folder's name as a title: `my-tides` is `My Tides`, `blog.example.org` stays."""
+    """Convert a folder name to a title: `my-tides` becomes `My Tides`, `blog.example.org` stays."""
     if "." in name:
         return name
     words = re.split(r"[-_\s]+", name)

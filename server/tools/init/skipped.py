@@ -8,7 +8,7 @@ from server.paths import UPLOADS
 from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 from server.tools.init.folders import TreeFolders
 
-# Beside settings of generators: built pages, templates, packages.
+# Skipped next to a generator's settings: built pages, templates, packages.
 _MADE = """archetypes build content-types coverage dist layouts public resources static target themes vendor
 venv"""
 _BESIDE_SETTINGS = frozenset(_MADE.split())
@@ -33,14 +33,14 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A folder left out, with the reason."""
+    """A folder that is left out, with the reason."""
 
     path: str
     reason: str
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Return files in folders without content, with the folder."""
+    """Return the files in folders without content, each with the folder."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +60,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost skipped folder around a file, or None."""
+    """Return the outermost skipped folder that contains a file, or None."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)
@@ -87,7 +87,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    """Return the folders that git ignores; none if it ignores the tree itself."""
+    """Return the folders that git ignores; none if git ignores the whole tree."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -1,4 +1,4 @@
-"""Files of a new site: collection and single types, and a first article."""
+"""Files for a new site: collection and single types, and a first article."""
 
 import json
 import os
@@ -46,7 +46,7 @@ the two lines of dashes are its attributes, and `content-types/article.json` say
 
 
 def starter_files(name: str, locales: tuple[str, ...], *, example: bool) -> Mapping[str, str]:
-    """Return the files of a new site by path; the first locale is the default."""
+    """Return the files for a new site, by path. The first locale is the default."""
     localized = len(locales) > 1
     files = {f"content-types/{key}.json": _json(schema) for key, schema in _types(localized).items()}
     files[FILE] = settings_text(name, locales, ("article", "author", "home", "upload"))
@@ -144,7 +144,7 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the compose file, with an image from Bifolio's repository or clone. Raises SetupError."""
+    """Return the compose file. Its image is built from Bifolio's repository or clone. Raises SetupError."""
     source = repository_of(repository) or _clone()
     if source is None:
         raise _unknown()
@@ -152,7 +152,7 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the workflow by its path from the site; GitHub reads it at the repository's top.
+    """Return the GitHub workflow by its path relative to the site; it belongs at the top of the repository.
 
     Raises SetupError if the address of Bifolio's repository is unknown.
     """
@@ -168,7 +168,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the named repository's address, else this installation's. Raises SetupError."""
+    """Return the address in `told`, or the one that Bifolio was installed from. Raises SetupError."""
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -181,7 +181,7 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """Return the address that pip has recorded, if any."""
+    """Return the address that pip recorded at installation, or None."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
@@ -190,7 +190,7 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """Return the address of a git remote; None for a local path."""
+    """Return the address of a git remote, or None for a local path."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None

@@ -1,4 +1,4 @@
-"""Translations of a Docusaurus project, in a parallel tree: `i18n/LOCALE/`."""
+"""Translations in a Docusaurus project, which are in a parallel folder: `i18n/LOCALE/`."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ _PATH = re.compile(
 
 
 def is_translation(path: str) -> bool:
-    """Return whether a page translates one in `docs/` or `blog/`."""
+    """Return whether a page is the translation of a page in `docs/` or `blog/`."""
     found = _PATH.fullmatch(path)
     return found is not None and is_locale(found["locale"])
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Return groups with the translations of their pages; other pages have the `default` locale."""
+    """Add the translations to the groups of their pages. All other pages get the locale `default`."""
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)

@@ -1,1 +1,1 @@
-"""Readers of an export archive or a running installation into a `source.Source`."""
+"""Readers of an export archive or a running installation; both return a `source.Source`."""

@@ -1,7 +1,8 @@
-"""Reader of an export archive: .tar or .tar.gz with JSON lines and media files.
+"""Reader of an export archive: .tar or .tar.gz with media files and JSON lines.
 
-Archives are not trusted: paths that lead out, invalid JSON and large members are refused. Files come before
-their descriptions, so the archive is read twice: without file contents, then for the needed files.
+Archives are not trusted: paths that lead out of the archive, invalid JSON and large members are rejected.
+Files precede their descriptions, so the archive is read twice: first without file contents, then for the
+needed files.
 """
 
 import gzip
@@ -24,8 +25,8 @@ from server.tools.importer.source import (
     SourceUpload,
 )
 
-MAX_LINE_BYTES = 64_000_000  # Of one line of JSON.
-MAX_JSON_BYTES = 4_000_000_000  # Of all lines.
+MAX_LINE_BYTES = 64_000_000  # Limit for one line of JSON.
+MAX_JSON_BYTES = 4_000_000_000  # Limit for all lines.
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"
@@ -38,7 +39,7 @@ class Archive:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything but file contents. Raises SetupError."""
+        """Read everything except file contents. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -58,7 +59,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy some uploads into a folder, in the archive's order."""
+        """Copy some uploads into a folder, in the order of the archive."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

@@ -1,4 +1,7 @@
-"""HTTP client of an installation. It follows no redirects, which would send the token elsewhere."""
+"""HTTP client for an installation.
+
+It follows no redirects, because they could send the token to another host.
+"""
 
 import http.client
 import time
@@ -12,7 +15,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# For a missing or refused token.
+# The token is missing or was rejected.
 FULL_ACCESS = "make a full-access API token there (Settings, API Tokens) and give it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -26,11 +29,11 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Handler that follows no redirects."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return None, which makes the redirect an error."""
+        """Return None, so urllib reports the redirect as an error."""
 
 
 class Client:
-    """Client of the API at `base` with a token."""
+    """Client for the API at `base`, with a token."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -39,7 +42,10 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Return the JSON of a GET; for a 404, `missing` if given. Raises SetupError."""
+        """Return the JSON response to a GET request.
+
+        If the status is 404, returns `missing` if it was passed. Raises SetupError.
+        """
         url = self.base + path
         try:
             with self._open(url, own=True) as answer:
@@ -54,7 +60,10 @@ class Client:
             raise SetupError(url, None, f"broke off: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """Download a file, with the token only if it is the installation's `own`. Raises SetupError."""
+        """Download a file.
+
+        The token is sent only if the file is on the installation (`own`). Raises SetupError.
+        """
         part = target.with_suffix(".part")
         try:
             with self._open(url, own=own) as answer, part.open("wb") as file:
@@ -70,7 +79,10 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Open a response. Raises HTTPError, and SetupError without a response."""
+        """Send a request and return the open response.
+
+        Raises HTTPError, and SetupError if there is no response.
+        """
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)
         for left in reversed(range(MAX_ATTEMPTS)):

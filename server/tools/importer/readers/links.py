@@ -1,6 +1,7 @@
-"""Links of an export archive: ordered targets of relations and media.
+"""Links in an export archive: the targets of relations and media, in order.
 
-Links name rows by number, files name documents: the draft and published rows of a document become one target.
+Links refer to rows by number, while files refer to documents. The draft and published rows of a document
+become one target.
 """
 
 from collections import defaultdict
@@ -11,13 +12,13 @@ from typing import Any
 from server.schema.model import UPLOAD, USER
 from server.tools.importer.source import ImportNotes, Shape, one_or_many
 
-RowKey = tuple[str, int]  # uid in this site, number of the row
-Owner = tuple[str, int, str]  # uid, number of the row, attribute
+RowKey = tuple[str, int]  # type's uid in the site, row number
+Owner = tuple[str, int, str]  # type's uid in the site, row number, attribute
 
 
 @dataclass(slots=True)
 class Linked:
-    """Targets by owning attribute, with their order."""
+    """Targets of links by owner (row and attribute), with their order."""
 
     uids: Mapping[str, str]  # a type's uid in the source → its uid in this site
     ids: Mapping[RowKey, str]  # the documentId of every row
@@ -27,7 +28,7 @@ class Linked:
     mirrored: dict[Owner, list[tuple[float, RowKey]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, link: Mapping[str, Any]) -> None:
-        """Add one link of the archive."""
+        """Add one link from the archive."""
         left, right = link["left"], link["right"]
         if left["type"] == UPLOAD:
             if left.get("field") == "related":
@@ -37,7 +38,9 @@ class Linked:
             ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
             self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
-            if right.get("field") and left["type"] == USER:  # Users are no files: it is the other side's.
+            if (
+                right.get("field") and left["type"] == USER
+            ):  # Users have no files, so the other side stores the relation.
                 other = (self._uid(right), right["ref"], right["field"])
                 self.targets[other].append((_order_of(right), (USER, left["ref"])))
             elif right.get("field") and right.get("pos") is not None:
@@ -48,7 +51,7 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return the targets of an attribute as a file names them; missing ones are noted."""
+        """Return the targets of an attribute in the form that a file uses. Missing targets are noted."""
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -59,11 +62,11 @@ class Linked:
         if len(named) < len(found):
             what = f'"{name}" pointed to something that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
-        unique = {str(target): target for target in named}  # Two rows may be of one document.
+        unique = {str(target): target for target in named}  # Two rows may belong to one document.
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Note relations whose inverse order is lost: here it is the order of creation."""
+        """Note relations whose other side loses its order: in Bifolio, it is sorted by creation."""
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))

@@ -1,7 +1,7 @@
 """Reader of a running installation over its API, with a full-access token.
 
-It requests schemas, then every document in all locales and statuses, fully populated. The API omits passwords
-and private attributes.
+It requests the schemas, then every document in all locales and statuses, fully populated. The API omits
+passwords and private attributes.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # Of components in components.
-MAX_QUERY_CHARS = 12_000  # Servers refuse longer addresses.
+MAX_DEPTH = 8  # Limit for components inside components.
+MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the populate parameters of a type, split into queries of acceptable length.
+    """Return the populate parameters for a type, split into several queries if the URL would be too long.
 
-    Raises SetupError, naming `base`, for an attribute that is too deep.
+    Raises SetupError, which names `base`, if an attribute is nested too deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -55,7 +55,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """Return the parameters that populate one attribute and its content."""
+    """Yield the parameters that populate one attribute and everything inside it."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -91,7 +91,10 @@ def joined(*parts: str) -> str:
 PAGE_ENTRIES = 100
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
-_BUILDER_OPTIONS = ("required", "private")  # The builder adds them to relations and media, as false.
+_BUILDER_OPTIONS = (
+    "required",
+    "private",
+)  # The builder adds these with the value false to relations and media.
 
 
 class Remote:
@@ -103,7 +106,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Read everything but file contents. Raises SetupError."""
+        """Read everything except file contents. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -135,7 +138,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download some uploads into a folder, unless they are there."""
+        """Download some uploads into a folder, except those that are there already."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -149,7 +152,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return content types and components in the form of an archive."""
+        """Return content types and components in the form that an archive uses."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -180,7 +183,7 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """Return the default locale and all locales; `en` without i18n."""
+        """Return the default locale and all locales; only `en` if the i18n plugin is missing."""
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
@@ -200,7 +203,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Return all populated rows of a type in one status."""
+        """Yield all rows of a type with one status, fully populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -228,7 +231,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """Return all media files; the server chooses the size of pages."""
+        """Yield all media files. The server determines the page size."""
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -245,7 +248,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes as in schema.json, without additions of the content-type builder."""
+    """Return attributes in the form of schema.json, without the additions of the content-type builder."""
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -260,7 +263,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute in populated data."""
+    """Return the targets of an attribute from populated data."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

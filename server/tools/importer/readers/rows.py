@@ -1,4 +1,4 @@
-"""Conversion of an archive's rows and links into a source."""
+"""Conversion of an archive's rows and links to a source."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from server.tools.importer.source import (
 )
 from server.tools.importer.uploads import file_name, read_upload
 
-ArchiveRow = tuple[int, dict[str, Any]]  # id, data
+ArchiveRow = tuple[int, dict[str, Any]]  # row number, data
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Return the source in an archive. Raises KeyError, TypeError or ValueError for a damaged one."""
+    """Return the source in an archive. Raises KeyError, TypeError or ValueError if the archive is damaged."""
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
@@ -81,7 +81,7 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """Return the media files, and the upload path of each by row."""
+    """Return the media files, and the upload path for each row number."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
