@@ -1,1 +1,1 @@
-"""Bifolio beside the reference implementation, asked the same at random: `make peer-diff`."""
+"""Differential test: sends the same random requests to Bifolio and to Strapi (`make peer-diff`)."""

@@ -1,4 +1,4 @@
-"""Random bodies: what a document, or a component inside of it, is told to hold."""
+"""Random request bodies with valid values, for documents and components."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,24 +8,29 @@ from bench.differential.values import Chance, Values
 from bench.differential.world import Version, World
 
 Body = dict[str, Any]
-_DEEP = 3  # levels of components
+_DEEP = 3  # nesting depth of components
 PICTURES = 3  # the first files are pictures
-_NEVER = ("morphToOne", "morphOne", "morphMany")  # the reference answers 500 to one alone
+_NEVER = ("morphToOne", "morphOne", "morphMany")  # Strapi responds with 500 to a single one
 
 
 class Bodies:
-    """Good bodies, with relations as plain lists of documentIds."""
+    """Generator of valid bodies. Relations are plain lists of documentIds."""
 
     def __init__(self, world: World, values: Values) -> None:
         self.world, self.values = world, values
         self.chance: Chance = values.chance
-        self._taken: set[tuple[str, str]] = set()  # attributes whose targets may be had once, and targets
+        self._taken: set[tuple[str, str]] = (
+            set()
+        )  # targets that are already used by attributes whose targets must be unique
         self._but = ""
 
     def body(
         self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
     ) -> Body:
-        """Some of the attributes, each with a good value; all that are required. `but` is never related."""
+        """Return values for some of the attributes and for all required ones.
+
+        No relation refers to the document `but`.
+        """
         made: Body = {}
         self._but = but or self._but
         for name, attribute in attributes.items():
@@ -38,7 +43,7 @@ class Bodies:
         return made
 
     def value(self, name: str, attribute: Attribute, version: Version, deep: int = 0) -> Any:
-        """A good value of any attribute."""
+        """Return a valid value for any attribute."""
         if not attribute.get("required") and self.chance.random() < 0.1:
             return [] if to_many(attribute) else None
         match attribute["type"]:
@@ -53,7 +58,7 @@ class Bodies:
         return self.values.good(attribute)
 
     def relation(self, name: str, attribute: Attribute, version: Version) -> Any:
-        """Documents that are there, once each."""
+        """Return existing documents, without duplicates."""
         kind = attribute["relation"]
         if kind.startswith("morph"):
             return self._any_type(attribute)
@@ -86,14 +91,14 @@ class Bodies:
         return {"set": [{"__type": d.uid, "documentId": d.reference} for d in few]}
 
     def media(self, attribute: Attribute) -> Any:
-        """Files that are there."""
+        """Return existing files."""
         files = self.world.files[:PICTURES] if attribute.get("allowedTypes") else self.world.files
         if to_many(attribute):
             return self.chance.sample(files, min(len(files), self.chance.randint(1, 3)))
         return self.chance.choice(files) if files else None
 
     def component(self, attribute: Attribute, version: Version, deep: int = 0) -> Any:
-        """A component, or several."""
+        """Return one component, or several."""
         attributes = self.world.model.components[attribute["component"]]
         if deep >= _DEEP:
             return [] if to_many(attribute) else None
@@ -104,16 +109,16 @@ class Bodies:
         return [self.body(attributes, version, 0.6, deep + 1) for _ in many]
 
     def zone(self, attribute: Attribute, version: Version, deep: int = 0) -> list[Body]:
-        """Entries of a dynamic zone."""
+        """Return the entries of a dynamic zone."""
         kinds = self.chance.choices(attribute["components"], k=self.chance.randint(1, 3))
         return [self.entry(kind, version, deep) for kind in kinds]
 
     def entry(self, kind: str, version: Version, deep: int = 0) -> Body:
-        """One entry of a dynamic zone."""
+        """Return one entry of a dynamic zone."""
         inner = self.body(self.world.model.components[kind], version, 0.6, deep + 1)
         return {"__component": kind, **inner}
 
 
 def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
-    """Up to so many of them, at least one where there are any."""
+    """Return a random selection of at most `most` items; at least one if there are any."""
     return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []

@@ -1,4 +1,4 @@
-"""Findings of a run: the outcomes of each area, and each cause of disagreement once."""
+"""Findings of a run: outcomes by area, and each cause of disagreement once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from bench.differential.judging import BUT_WORDING, DECLARED, EQUAL, UNDECLARED,
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One disagreement: the commands that show it, and what was answered."""
+    """One disagreement: commands that reproduce it, and the responses."""
 
     case: str
     commands: Sequence[str]
@@ -18,7 +18,7 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """A disagreement that many requests show: its shape, the areas, and the shortest example."""
+    """Disagreement that several requests have in common: its shape, the areas, and the shortest example."""
 
     shape: str
     example: Example
@@ -26,7 +26,7 @@ class Cause:
 
     @property
     def count(self) -> int:
-        """How many answers it concerns."""
+        """The number of responses that show it."""
         return self.areas.total()
 
 
@@ -35,18 +35,20 @@ Causes = dict[str, Cause]
 
 @dataclass(slots=True)
 class Findings:
-    """Everything that a run found."""
+    """All findings of a run."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # by area
-    rows: Counter[str] = field(default_factory=Counter)  # declared answers by row, by its name
-    aside: Counter[str] = field(default_factory=Counter)  # answers with keys that were not compared
-    unrecorded: int = 0  # requests that a recording has no answer to
-    causes: Causes = field(default_factory=dict)  # of undeclared differences, by shape
-    wordings: Causes = field(default_factory=dict)  # of answers that are equal but for wording, by shape
-    declared: Causes = field(default_factory=dict)  # of declared differences, by the names of the rows
+    rows: Counter[str] = field(default_factory=Counter)  # number of declared differences, by name of the row
+    aside: Counter[str] = field(
+        default_factory=Counter
+    )  # number of responses in which a key was not compared, by key
+    unrecorded: int = 0  # requests that are not in the recording
+    causes: Causes = field(default_factory=dict)  # undeclared differences, by shape
+    wordings: Causes = field(default_factory=dict)  # responses that differ only in wording, by shape
+    declared: Causes = field(default_factory=dict)  # declared differences, by names of the rows
 
     def note(self, area: str, shape: str, example: Example) -> bool:
-        """Count an answer that was compared; whether nothing of this shape was there before."""
+        """Record a compared pair of responses. Returns whether its shape is new."""
         verdict = example.verdict
         if verdict.outcome == UNRECORDED:
             self.unrecorded += 1
@@ -60,7 +62,7 @@ class Findings:
         return _add(causes[verdict.outcome], area, shape, example)
 
     def areas(self) -> list[str]:
-        """The areas that were asked."""
+        """Return the areas that were tested."""
         return sorted(self.outcomes)
 
 

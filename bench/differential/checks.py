@@ -1,4 +1,4 @@
-"""Closer looks of masks: whether a difference is what a row of docs/differences.md says, by its name."""
+"""Checks of differences against rows of docs/differences.md that patterns can't decide."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,27 +16,27 @@ _NAME = re.compile(r"doc:([^»\s]+)")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a difference was found: the requests, of which the last was answered, and both answers."""
+    """Where a difference was found: the requests, and both responses to the last one."""
 
     requests: Sequence[Request]
     theirs: Answer
     ours: Answer
     shapes: Shapes
     world: World
-    names: Mapping[str, str]  # of documents, by our documentIds
-    their_names: Mapping[str, str]  # and by those of Strapi
+    names: Mapping[str, str]  # names of documents by Bifolio's documentIds
+    their_names: Mapping[str, str]  # and by Strapi's documentIds
 
     @property
     def write(self) -> Request | None:
-        """The write that the answer shows the outcome of."""
+        """The write whose effect the response shows, or None."""
         first = self.requests[0]
         return first if first.method in ("POST", "PUT", "DELETE") else None
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Whether what differs is in another version of a document than the one that was written.
+    """Whether the difference is in another version of a document than the write changed.
 
-    Without a write: whether the document that holds it has several versions.
+    Without a write: whether the document has several versions.
     """
     write = context.write
     if write is None:
@@ -51,7 +51,7 @@ def other_version(context: Context, found: Difference) -> bool:
 
 
 def other_document(context: Context, found: Difference) -> bool:
-    """Whether what differs is not in the document that was written."""
+    """Whether the difference is in another document than the write changed."""
     write = context.write
     if write is None:
         return False
@@ -64,7 +64,7 @@ def _name(context: Context, found: Difference) -> str:
 
 
 def other_locale_there(context: Context, found: Difference) -> bool:
-    """Whether Strapi shows documents in other locales than the one that was asked for."""
+    """Whether Strapi returns documents in other locales than the requested one."""
     if isinstance(found.theirs, dict):
         name = context.their_names.get(str(found.theirs.get("documentId")), "")
         return _is_elsewhere(context, name, found.theirs.get("locale"))
@@ -74,7 +74,10 @@ def other_locale_there(context: Context, found: Difference) -> bool:
 
 
 def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
-    """Whether a version of a document is not in the locale that was asked for; an answer may leave it out."""
+    """Return whether a version is not in the requested locale.
+
+    If the response omits the locale, check the document.
+    """
     query = dict(context.requests[-1].query)
     asked = query.get("locale", LOCALES[0])
     if locale:
@@ -84,7 +87,7 @@ def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
 
 
 def sorted_by(context: Context, found: Difference) -> bool:
-    """Whether what is shown only there is an attribute that the request sorts by."""
+    """Whether the request sorts by the attribute that only Strapi returns."""
     name = found.where.rpartition(".")[2]
     query = context.requests[-1].query
     sorts = [f"{key} {value}" for key, value in query if re.search(r"(^|\[)sort", key)]
@@ -92,8 +95,9 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Whether the request does not sort the list in which the order differs, or leaves it to decide between
-    documents that are equal.
+    """Whether the request does not determine the order of the list that differs.
+
+    That is so if the list is not sorted, or if it is sorted by attributes whose values are equal.
     """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
@@ -107,7 +111,7 @@ def not_sorted_there(context: Context, found: Difference) -> bool:
 
 
 def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
-    """Whether both orders of a list are the same by attributes that it is sorted by."""
+    """Return whether both orders of a list agree in the attributes that it is sorted by."""
     *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
     inner = found.holder.get("attributes", found.holder).get(name)
     items = inner.get("data") if isinstance(inner, dict) else inner
@@ -123,13 +127,14 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Whether each document that only our side of a morph relation has was told to relate to its holder."""
+    """Whether all documents that only Bifolio returns for a morph relation were related by their own side."""
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Whether another document with a draft was told to have the same relation as the holder, only here."""
+    """Whether another document that has a draft was also related to the document that only Bifolio returns.
+    """
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
@@ -142,15 +147,16 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
 
 
 def several_versions_related(context: Context, found: Difference) -> bool:
-    """Whether each document that only our side of a relation has is there in several versions."""
+    """Whether all documents that only Bifolio returns for a relation have several versions."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Whether a document of several versions that a relation has only there was last told, from its own side,
-    to relate to another than the holder.
+    """Whether only Strapi shows a relation target that was later related to another document.
+
+    The later write was made from the target's side, and the target has several versions.
     """
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
@@ -164,13 +170,13 @@ def related_to_another_since(context: Context, found: Difference) -> bool:
 
 
 def _document_id(shown: Mapping[str, Any]) -> str:
-    """The documentId of what a relation to one shows, in either format."""
+    """Return the documentId in the value of a to-one relation, in either response format."""
     inner = shown if "documentId" in shown else shown.get("data")
     return str(inner.get("documentId")) if isinstance(inner, Mapping) else ""
 
 
 def _only_here(context: Context, found: Difference) -> list[str]:
-    """The names of the documents that a relation has here and not there."""
+    """Return the names of the related documents that only Bifolio returns."""
     if isinstance(found.ours, dict):
         return [context.names.get(_document_id(found.ours), "")]
     if not isinstance(found.ours, list) or not isinstance(found.theirs, list):
@@ -180,7 +186,7 @@ def _only_here(context: Context, found: Difference) -> list[str]:
 
 
 def _relates(context: Context, name: str, holder: str) -> bool:
-    """Whether a document was last told, or just now, to relate to another."""
+    """Return whether the last write of a document related it to another one."""
     document = context.world.documents.get(name.removeprefix("doc:"))
     said = [document.said if document else {}, context.write.body if context.write else {}]
     number = holder.replace("doc:", "«id:")
@@ -188,9 +194,10 @@ def _relates(context: Context, name: str, holder: str) -> bool:
 
 
 def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
-    """Whether Strapi refuses a morph relation of the written type: one to one document, or `null` for many.
+    """Whether Strapi rejects the written value of a morph relation.
 
-    A value that is a part of another answer may be `null`.
+    It rejects any to-one value, and `null` for to-many. A value copied from another response counts as
+    `null`.
     """
     write = context.requests[0]
     head = "/".join(write.path.split("/")[:3])
@@ -204,12 +211,12 @@ def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
 
 
 def told_again_there(context: Context, found: Difference) -> bool:
-    """Whether the errors at a path say the same here and there, but one of them more often."""
+    """Whether the errors at a path have the same text, but one server repeats one of them."""
     return bool(found.theirs == found.ours)
 
 
 def found_by_hidden(context: Context, found: Difference) -> bool:
-    """Whether each document that `_q` finds only there has the text in an id, a locale or a private value."""
+    """Whether all documents that only Strapi finds match `_q` in an id, a locale or a private value."""
     word = dict(context.requests[-1].query)["_q"].lower()
     there, here = context.theirs.data or [], context.ours.data or []
     if not isinstance(there, list) or not isinstance(here, list):
@@ -222,7 +229,7 @@ def found_by_hidden(context: Context, found: Difference) -> bool:
 
 
 def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
-    """What a document of theirs has and does not show, and its ids."""
+    """Yield the values in one of Strapi's documents that are not returned, and its ids."""
     yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
     document = context.world.documents.get(
         context.their_names.get(item["documentId"], "").removeprefix("doc:")

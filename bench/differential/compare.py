@@ -1,8 +1,11 @@
-"""Compare two responses, apart from what no two servers share.
+"""Comparison of two responses, ignoring what differs between any two servers.
 
-documentIds are compared one to one, numbers of rows and times by their kind, formats of pictures by their
-names, and sizes of pictures not at all. Everything else has to be equal: the status, the headers of
-`compare_headers`, every value and key, the order of lists, and of errors their name, message and details.
+- documentIds are compared by the document that they identify.
+- Row numbers and times are compared only by their type, and picture formats only by their names.
+- Picture sizes are not compared.
+
+Everything else must be equal: status, the headers in `compare_headers`, keys and values, the order of lists,
+and errors with their name, message and details.
 """
 
 from collections import Counter
@@ -19,26 +22,26 @@ _HASHED = ("hash", "url", "name")
 
 
 class Comparison:
-    """Compares answers, by what each server calls the same document.
+    """Comparison of responses, based on the documentIds that each server uses for the same document.
 
-    Documents that neither has a name for yet are taken for the same where they stand for each other,
-    and get a name in both. `written` is the name of the document that was written before, if one was.
+    If neither server's documentId is known yet at the same place of two responses, both are assumed to
+    identify the same document. `written` is the name of the document that the previous write changed, or "".
     """
 
     def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], written: str = "") -> None:
         self._names, self._written = (theirs, ours), written
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
-        self._inside: list[str] = []  # the documents of ours that hold what is being compared
-        self._holders: list[dict[str, Any]] = []  # the same documents, as they are answered
-        self.aside: set[str] = set()  # keys whose values were not compared, as they are known to differ
+        self._inside: list[str] = []  # documentIds (Bifolio's) that contain the compared value
+        self._holders: list[dict[str, Any]] = []  # the same documents, as in the response
+        self.aside: set[str] = set()  # keys that were not compared, because they always differ
 
     def differences(
         self, theirs: Answer, ours: Answer, *, unordered: bool = False, cross_origin: bool = False
     ) -> list[Difference]:
-        """What is not the same; `unordered` where the order of the list below `data` means nothing.
+        """Return the differences. With `unordered`, the order of the list in `data` is ignored.
 
-        `cross_origin` says that the request was one of a page of another origin.
+        `cross_origin` means that the request had an `Origin` header.
         """
         if theirs.status != ours.status:
             return [Difference("status", "status", _told(theirs), _told(ours))]
@@ -57,14 +60,14 @@ class Comparison:
             yield from self._any(theirs, ours, "")
 
     def bind(self, theirs: str, ours: str) -> None:
-        """From now on, a documentId there is this one here."""
+        """Record that two documentIds identify the same document."""
         if theirs not in self._theirs and ours not in self._ours:
             name = f"doc:bound{len(self._theirs)}"
             self._theirs[theirs] = self._ours[ours] = name
             self._names[0][name], self._names[1][name] = theirs, ours
 
     def _bind_new(self, theirs: list[Any], ours: list[Any]) -> None:
-        """Let the documents of two lists that have no name yet be the same, by what they are called."""
+        """Match the unknown documents in two lists, by their name or username."""
         there = [item for item in theirs if item["documentId"] not in self._theirs]
         here = [item for item in ours if item["documentId"] not in self._ours]
         if len(there) == len(here):
@@ -72,7 +75,7 @@ class Comparison:
                 self.bind(one["documentId"], other["documentId"])
 
     def _label(self, found: dict[str, Any], *, ours: bool, locales: bool) -> str:
-        """What stands for a document, and its locale where that counts, in both."""
+        """Return a label for a document that is the same for both servers, with its locale if `locales`."""
         known = self._ours if ours else self._theirs
         name = str(known.get(found["documentId"], found["documentId"]))
         return f"{name} {_locale(found)}" if locales else name
@@ -81,7 +84,7 @@ class Comparison:
         return Difference(where, kind, theirs, ours, self._holders[-1] if self._holders else {})
 
     def names(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the names of documents, by the documentIds that they have there and here."""
+        """Return the documents' names by documentId: Strapi's and Bifolio's."""
         return self._theirs, self._ours
 
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
@@ -115,12 +118,12 @@ class Comparison:
         return bool(self._written and self._inside) and known == self._written
 
     def _rest(self, labels: list[str]) -> list[str]:
-        """The documents of a relation but the one that was written before."""
+        """Return the labels in a relation except for the document that was written."""
         written = self._written if self._inside else ""
         return [label for label in labels if _document(label) != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-        """The kind of difference where a relation to one leads to something else here; else nothing."""
+        """Return the kind of difference if a to-one relation has different targets, else ""."""
         labels = self._theirs.get(theirs.get("documentId", "")), self._ours.get(ours["documentId"])
         if None not in labels and labels[0] != labels[1]:
             return "other document"
@@ -135,7 +138,7 @@ class Comparison:
             if key not in ours:
                 yield self._different(at, "missing", their, ABSENT)
             elif key == "size" and theirs.get("width") and isinstance(ours[key], int | float):
-                pass  # of a picture: it depends on the library that encodes it
+                pass  # The size of a picture depends on the library that encodes it.
             elif not self._same(key, their, ours[key]):
                 yield from self._any(their, ours[key], at)
         for key in ours:
@@ -145,7 +148,7 @@ class Comparison:
                 yield self._different(f"{where}.{key}".lstrip("."), "extra", ABSENT, ours[key])
 
     def _same(self, key: str, theirs: Any, ours: Any) -> bool:
-        """Whether a key's two values are the same by the rule for that key."""
+        """Return whether two values are equal by the special rule for their key."""
         if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
             self.aside.add("id")
             return True
@@ -177,7 +180,7 @@ class Comparison:
             yield from self._any(their, our, f"{where}[]")
 
     def _types(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Lists of content types or components are compared by their uids, in any order."""
+        """Compare lists of content types or components by uid, in any order."""
         there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
         if missing := sorted(there.keys() - here.keys()):
             yield self._different(where, "fewer members", missing, [])
@@ -187,7 +190,7 @@ class Comparison:
             yield from self._any(there[uid], here[uid], f"{where}[]")
 
     def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Lists of documents are compared by what is in them, then by order, then one by one."""
+        """Compare lists of documents: first the members, then the order, then each document."""
         self._bind_new(theirs, ours)
         locales = any(_locale(item) for item in theirs)
         there = [self._label(item, ours=False, locales=locales) for item in theirs]
@@ -204,7 +207,7 @@ class Comparison:
         elif fewer and not more and set(there) == set(here):
             yield self._different(where, "repeated", there, here)
         elif others and not more and not fewer:
-            pass  # All that differs is the locale of some, and so their place.
+            pass  # Only locales differ, and therefore the order.
         elif there != here and not fewer and self._rest(there) == self._rest(here):
             yield self._different(where, "written" if more else "moved", there, here)
         elif more or fewer:
@@ -217,7 +220,7 @@ class Comparison:
 
 
 def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """The items of two lists that have the same label, in the order of the first."""
+    """Return pairs of items with the same label, in the order of the first list."""
     waiting: dict[str, list[Any]] = {}
     for label, item in here:
         waiting.setdefault(label, []).append(item)
@@ -225,17 +228,17 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
 
 
 def _published_first(labelled: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Items of a list in its order, but drafts last: a list may have a draft and what is published of it."""
+    """Move drafts to the end. A list may contain both the draft and the published version of a document."""
     return sorted(labelled, key=lambda pair: "publishedAt" in pair[1] and pair[1]["publishedAt"] is None)
 
 
 def _document(label: str) -> str:
-    """The name of a document by its label, without the locale."""
+    """Return a label without the locale."""
     return label.partition(" ")[0]
 
 
 def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
-    """Labels without those of some documents, each as often as it is counted."""
+    """Return the labels without some documents, each as often as it is counted."""
     left, kept = Counter(documents), Counter[str]()
     for label in labels.elements():
         if left[_document(label)]:
@@ -246,7 +249,7 @@ def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
 
 
 def _called(found: dict[str, Any]) -> str:
-    """What a document without a name yet may be told by: only files and users come several at a time."""
+    """Return the name by which to match unknown documents; only files and users come several at a time."""
     return str(found.get("name") or found.get("username") or "")
 
 
@@ -255,13 +258,13 @@ def _identity(found: dict[str, Any]) -> str:
 
 
 def _locale(found: dict[str, Any]) -> Any:
-    """The locale of a document, in either format."""
+    """Return a document's locale, in either response format."""
     inner = found.get("attributes")
     return (inner if isinstance(inner, dict) else found).get("locale")
 
 
 def _told(answer: Answer) -> str:
-    """The status of an answer, with the name and the message of an error."""
+    """Return the status, with the name and message of an error."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if isinstance(error, dict):
         return f"{answer.status} {error.get('name')}: {error.get('message')}"

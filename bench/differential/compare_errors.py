@@ -1,4 +1,4 @@
-"""Compare two responses of which the first is an error."""
+"""Comparison of two responses if Strapi's is an error."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ Error = Mapping[str, Any]
 
 
 def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Difference]:
-    """Yield what differs. Other words for the same mistake are differences of the kind `message`."""
+    """Yield the differences. A different wording of the same error has the kind `message`."""
     error = ours.get("error") if isinstance(ours, dict) else None
     if not isinstance(error, dict):
         yield Difference("error", "error", theirs["error"], ours)
@@ -23,7 +23,7 @@ def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Differen
 
 
 def _heads(theirs: Error, ours: Error) -> Iterator[Difference]:
-    """Compare what an error has beside its details."""
+    """Compare the parts of an error except for its details."""
     if theirs.get("name") != ours.get("name"):
         there, here = (f"{error.get('name')}: {error.get('message')}" for error in (theirs, ours))
         yield Difference("error.name", "error", there, here)

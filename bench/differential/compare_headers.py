@@ -1,4 +1,4 @@
-"""Compare the headers of two responses that say something to a client."""
+"""Comparison of response headers that matter to clients."""
 
 from collections.abc import Iterator, Mapping
 from email.message import Message
@@ -12,7 +12,7 @@ _LISTS = ("allow", "vary", "access-control-allow-methods", "access-control-allow
 
 
 def compared(headers: Message) -> Mapping[str, str]:
-    """Return the headers of a response that are compared, by their names in lower case."""
+    """Return the headers to compare, by lower-case name."""
     made: dict[str, str] = {}
     for name, value in headers.items():
         key = name.lower()
@@ -22,9 +22,9 @@ def compared(headers: Message) -> Mapping[str, str]:
 
 
 def header_differences(theirs: Answer, ours: Answer, *, cross_origin: bool) -> Iterator[Difference]:
-    """Yield the headers that differ; the order of a list of methods or names means nothing.
+    """Yield the headers that differ. In lists of methods or names, order is ignored.
 
-    Those of CORS, and `Vary`, are compared only in answers to a request with `Origin`.
+    CORS headers and `Vary` are compared only if the request had an `Origin` header.
     """
     for name in sorted({*theirs.headers, *ours.headers}):
         if not cross_origin and (name == "vary" or name.startswith(_CORS)):

@@ -1,7 +1,7 @@
-"""Fills both servers with the same documents, over their own API, in an order that both keep.
+"""Fills both servers with the same documents over their APIs, in the same order.
 
-Each document is finished before the next one is begun, and refers to earlier ones only: so the order
-of rows there is the order of creation here, and lists that nobody sorts can be compared.
+Each document is completed before the next one is created, and refers only to earlier ones. So the order of
+Strapi's database rows equals Bifolio's order of creation, and unsorted lists can be compared.
 """
 
 import io
@@ -18,12 +18,15 @@ from bench.differential.request import Answer, Query, Request
 from bench.differential.values import Chance, Values
 from bench.differential.world import Document, World
 
-_LATER = 0.35  # so often a document gets a further version, of each kind
+_LATER = 0.35  # how often a document gets another version, by kind
 Told = tuple[Request, Answer, Answer]
 
 
 def fill(pair: Pair, world: World, chance: Chance, documents: int) -> Iterator[Told]:
-    """Make so many documents of each collection type, and every single type; yields all it sent."""
+    """Create a number of documents in each collection type, and every single type.
+
+    Yields all requests and responses.
+    """
     yield from _upload(pair, world)
     bodies = Bodies(world, Values(chance, "base", plain=True))
     types = sorted(world.model.types.values(), key=lambda type_: type_.uid)
@@ -52,7 +55,7 @@ def _make(pair: Pair, world: World, bodies: Bodies, type_: Type) -> Iterator[Tol
 def _write(
     pair: Pair, document: Document, type_: Type, bodies: Bodies, version: tuple[str, str], share: float = 0.7
 ) -> Iterator[Told]:
-    """Write one version; it counts where both took it."""
+    """Write one version. It counts as existing if both servers accepted it."""
     first = not document.versions
     attributes = {n: found for n, found in type_.attributes.items() if first or not shared(type_, found)}
     body = bodies.body(attributes, version, share, but=document.reference)
@@ -71,7 +74,7 @@ def _write(
 
 
 def _undo(pair: Pair, document: Document, type_: Type, theirs: Answer, ours: Answer) -> None:
-    """Delete a document that one of the two alone has written."""
+    """Delete a document that only one of the servers accepted."""
     for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
         if answer.status < 300:
             server.names.setdefault(f"doc:{document.name}", answer.data["documentId"])
@@ -81,7 +84,7 @@ def _undo(pair: Pair, document: Document, type_: Type, theirs: Answer, ours: Ans
 
 
 def version_query(type_: Type, version: tuple[str, str]) -> Query:
-    """The parameters that name a version."""
+    """Return the query parameters that select a version."""
     locale, status = version
     made: Query = (("locale", locale),) if type_.localized and locale != LOCALES[0] else ()
     return made + ((("status", status),) if type_.drafts and status == "draft" else ())
@@ -96,7 +99,7 @@ def took(
     ours: Answer,
     drafts: bool,
 ) -> None:
-    """Note a version that both servers took, and the draft that comes with it where there are `drafts`."""
+    """Record a version that both servers accepted; with `drafts`, also the draft created with it."""
     pair.theirs.names[f"doc:{document.name}"] = theirs.data["documentId"]
     pair.ours.names[f"doc:{document.name}"] = ours.data["documentId"]
     document.versions.add(version)
@@ -106,7 +109,7 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Learn the numbers and the times of every version, as each server has them."""
+    """Read the row numbers and times of all versions from each server."""
     for type_ in world.model.types.values():
         for status in type_.statuses:
             for server in (pair.theirs, pair.ours):
@@ -144,7 +147,7 @@ def _upload(pair: Pair, world: World) -> Iterator[Told]:
 
 
 def picture(width: int, height: int, kind: str) -> bytes:
-    """A picture that compresses to little."""
+    """Return a picture that does not compress well."""
     file = io.BytesIO()
     Image.linear_gradient("L").resize((width, height)).convert("RGB").save(file, kind)
     return file.getvalue()

@@ -1,13 +1,17 @@
-"""What Bifolio answers differently on purpose: the rows of docs/differences.md, applied to responses.
+"""Intentional differences from Strapi: applies the rows of docs/differences.md to responses.
 
-Each entry of tests/conformance/deviations.json is one row of that page. Its masks in `match` say where a run
-meets the row. Each mask names the `kind` of the difference, and has patterns for the request (as it reads,
-then its body as JSON, with the names of attributes and with their kinds), for where the difference is (with
-kinds for names), for what is there and here, and for all messages of an error (`refused there`,
-`refused here`). `check` names a function of `checks` that looks closer.
-`instead` replaces patterns of the request: the row explains a response if Bifolio, asked that instead,
-answers the same as Strapi; `without` leaves keys of the query out, and the row has to explain the rest.
-Entries without `match` say in `unmet` why no run meets them.
+Each entry in tests/conformance/deviations.json is one row of that page. Its `match` contains masks that
+recognize the row in a run:
+- `kind` is the kind of the difference.
+- Patterns match the request (its text, its body as JSON, and its attribute kinds), the place of the
+  difference (as attribute kinds), both values, and all messages of an error (`refused there`, `refused
+  here`).
+- `check` names a function in `checks` for further conditions.
+- `instead` replaces parts of the request. The row explains a difference if Bifolio's response to the changed
+  request equals Strapi's response.
+- `without` removes keys from the query. The row explains a difference if it also explains the rest.
+
+If an entry has no `match`, `unmet` contains the reason why no run shows this difference.
 """
 
 import json
@@ -23,26 +27,26 @@ from bench.differential.request import Answer, Request
 from bench.differential.shapes import Shapes
 
 FILE = Path(__file__).parents[2] / "tests" / "conformance" / "deviations.json"
-_CLOSER = ("check", "without")  # what a mask has beside patterns
+_CLOSER = ("check", "without")  # keys of a mask that are not patterns
 
 
 class Again(Protocol):
-    """Asks Bifolio, or both, something else, and says what differs then."""
+    """Function that sends another request to Bifolio, or to both servers, and compares again."""
 
     def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
-        """The differences, and where they were found."""
+        """Return the differences, and the context in which they were found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One entry."""
+    """One mask of an entry."""
 
     name: str
     match: Mapping[str, Any]
-    lasting: bool = False  # whether documents hold something else afterwards
+    lasting: bool = False  # whether stored documents differ afterwards
 
     def instead(self, request: Request) -> Request | None:
-        """What Bifolio is to be asked instead, where that is how the deviation shows."""
+        """Return the changed request for Bifolio, if the mask has `instead` and it applies."""
         made = request
         for pattern, text in self.match.get("instead", ()):
             query = tuple((re.sub(pattern, text, key), value) for key, value in made.query)
@@ -50,15 +54,15 @@ class Deviation:
         return made if made != request else None
 
     def without(self, request: Request) -> Request | None:
-        """What both are to be asked to see whether the row explains a difference: less of the query."""
+        """Return the request without some query keys, if the mask has `without` and it applies."""
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
-        query = tuple(dict.fromkeys(left))  # several fields leave the same
+        query = tuple(dict.fromkeys(left))  # several fields may become the same parameter
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
-        """Whether it is why there is this difference."""
+        """Return whether the mask explains a difference."""
         if not self.match or "instead" in self.match:
             return False
         patterns = {key: pattern for key, pattern in self.match.items() if key not in _CLOSER}
@@ -77,7 +81,7 @@ class Deviation:
 
 
 def _messages(answer: Answer) -> str:
-    """The message of an error, then those of its parts, one a line."""
+    """Return the message of an error and of its details, one per line."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if not isinstance(error, dict):
         return ""
@@ -86,7 +90,7 @@ def _messages(answer: Answer) -> str:
 
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
-    """What a pair of a query is without what a pattern finds: nothing, or that an attribute is populated."""
+    """Return what remains of a query parameter after removing a pattern: nothing, or a plain `populate`."""
     found = re.search(pattern, key)
     if not found:
         return ((key, value),)
@@ -94,7 +98,7 @@ def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
 
 
 def read_deviations(path: Path = FILE) -> list[Deviation]:
-    """All entries that a run can meet."""
+    """Return the masks of all entries."""
     entries = json.loads(path.read_text(encoding="utf-8"))
     return [
         Deviation(entry["name"], match, entry.get("lasting", False))
@@ -104,7 +108,7 @@ def read_deviations(path: Path = FILE) -> list[Deviation]:
 
 
 def read_rows(path: Path = FILE) -> Mapping[str, str]:
-    """The rows of docs/differences.md: the first column of each, by its name."""
+    """Return the first column of each row in docs/differences.md, by the row's name."""
     return {entry["name"]: entry["about"] for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
@@ -116,7 +120,7 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def explain(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
 ) -> tuple[list[str], list[Difference]]:
-    """The names of the deviations that explain differences, and the differences that none explains."""
+    """Return the names of the rows that explain differences, and the differences that no row explains."""
     names, left = _told(deviations, found, context, again)
     for deviation in deviations:
         other = deviation.instead(context.requests[-1]) if left and context.write is None else None
@@ -128,7 +132,11 @@ def explain(
 def _told(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again | None
 ) -> tuple[set[str], list[Difference]]:
-    """Apply the masks; the last request of the context was answered, one before it is the write."""
+    """Apply the masks to the differences in the response to the last request.
+
+    If there is a request before it, that is the write. Returns names and unexplained differences like
+    `explain`.
+    """
     shapes, answered = context.shapes, context.requests[-1]
     text = " then ".join(_text(request, shapes) for request in context.requests)
     names, left = set(), []
@@ -153,7 +161,7 @@ def _told(
 def _shown_without(
     deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
 ) -> bool:
-    """Whether a mask needs no closer look, or the same request with less of its query shows the row alone."""
+    """Return whether a mask has no `without`, or also explains the response to the reduced request."""
     if "without" not in deviation.match:
         return True
     other = deviation.without(answered) if again is not None else None
@@ -164,7 +172,7 @@ def _shown_without(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    """A request as patterns see it, with who asks."""
+    """Return a request as text for the patterns, including the actor."""
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     text += shapes.through(request)

@@ -5,29 +5,34 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ABSENT = "«absent»"
-WORDING = "message"  # the kind of what is said in other words, and means the same
+WORDING = "message"  # the kind for other words with the same meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs: where, and how.
+    """One difference: where, its kind, and both values. “There” is Strapi, “here” is Bifolio.
 
-    `kind` is status, header, error, details, more (errors than there), message (the wording of an error),
-    value, type, missing, extra, order, or members (also more or fewer members than there), or itself, where
-    only here a document relates to itself, or repeated, where a list has a document several times there, or
-    other locale, where a relation shows another version of the same document, or other document, where a
-    relation to one does, or written and moved, where a relation lacks only the document that was written
-    before, or has it in another place.
+    Kinds:
+    - status, header, error, details; message: the wording of an error; more: additional errors here
+    - value, type, missing, extra, order
+    - members: a list contains other documents (also more or fewer members)
+    - itself: only here, a document is related to itself
+    - repeated: there, a list contains a document several times
+    - other locale, other document: a relation shows another locale, or another document
+    - written, moved: a relation differs only in the document that was just written, which is missing there or
+      at another position
     """
 
     where: str
     kind: str
     theirs: Any
     ours: Any
-    holder: Mapping[str, Any] = field(default_factory=dict, compare=False)  # our innermost document around it
+    holder: Mapping[str, Any] = field(
+        default_factory=dict, compare=False
+    )  # Bifolio's innermost document around it
 
     def key(self) -> tuple[str, ...]:
-        """Return what tells it from others, also after documents got other numbers of rows."""
+        """Return a key that identifies the difference, even after row numbers have changed."""
         holder = self.holder.get("documentId"), self.holder.get("locale")
         values = (_without_number(value) for value in (self.theirs, self.ours))
         return (self.where, *map(repr, (*holder, *values)))

@@ -1,4 +1,4 @@
-"""Values at the edges of what an attribute takes: of its lengths, bounds, pattern, and of what is unique."""
+"""Values at the limits of an attribute: lengths, bounds, patterns, and uniqueness."""
 
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
@@ -14,7 +14,7 @@ _OTHERS: Sequence[Any] = ("", " ", 0, 1.5, "🎈", [], {}, "2024-02-29", "08:30"
 
 
 def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
-    """A value at an edge of an attribute, of which `said` are the values that documents have."""
+    """Return a value at a limit of an attribute. `said` are existing values."""
     roll = chance.random()
     if roll < 0.1:
         return None
@@ -28,14 +28,14 @@ def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
 
 
 def _alike(chance: Chance, value: Any) -> Any:
-    """The same value, or one that could be taken for it."""
+    """Return the same value, or one that is easily confused with it."""
     if not isinstance(value, str):
         return chance.choice((value, value, str(value)))
     return chance.choice((value, value, value, value.swapcase(), f"{value} ", f" {value}"))
 
 
 def _lengths(attribute: Attribute) -> Iterator[str]:
-    """Texts with as many letters as are allowed, one more and one less, of letters of several code units."""
+    """Yield texts with the maximum length, one more and one less; their letters have several code units."""
     for length in (attribute[key] for key in ("minLength", "maxLength") if key in attribute):
         for letter in ("a", "é", "🎈", "e\u0301"):
             yield from (letter * many for many in (length - 1, length, length + 1))
@@ -49,7 +49,7 @@ def _bounds(attribute: Attribute) -> Iterator[Any]:
 
 
 def with_null_inside(chance: Chance, blocks: Any) -> Any:
-    """Blocks with null, or something else that is no node, at any depth, or without what is there."""
+    """Return blocks that contain null or something else that is not a node, at any depth, or lack a key."""
     made = deepcopy(blocks)
     places = list(_places(made))
     if not places:
@@ -65,7 +65,7 @@ def with_null_inside(chance: Chance, blocks: Any) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place below a value: what holds it, and its key or index there."""
+    """Yield all places inside a value: the container, and the key or index in it."""
     if isinstance(value, dict | list):
         for key, inner in list(value.items() if isinstance(value, dict) else enumerate(value)):
             yield value, key

@@ -1,16 +1,18 @@
-"""What a client does between reading a document and sending it back: it changes a few things of it."""
+"""Edits of a document between reading it and sending it back, as clients make them."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-# One change: where, as `parts.0.label`; `set`, `append`, `drop` (the first of a list) or `reverse`; a value.
+# One change: path (`parts.0.label`); `set`, `append`, `drop` (the first item) or `reverse`; value.
 Edit = Sequence[Any]
 
 
 def edited(found: Any, how: Mapping[str, Any]) -> Any:
-    """A copy of a part of an answer, changed: `without` some of its keys, without the numbers of components
-    where `plain` says so, and with its `edits`, of which those count whose place it has.
+    """Return a changed copy of a part of a response.
+
+    `how` has these keys: `without` lists keys to remove, `plain` removes the ids of components, and `edits`
+    lists changes (ignored if their place does not exist).
     """
     made = deepcopy(found)
     if how.get("plain"):
@@ -23,7 +25,7 @@ def edited(found: Any, how: Mapping[str, Any]) -> Any:
 
 
 def _without_numbers(value: Any) -> Any:
-    """Without the `id` of what has no `documentId`: of components."""
+    """Remove `id` from objects without `documentId`, which are components."""
     if isinstance(value, list):
         return [_without_numbers(item) for item in value]
     if not isinstance(value, dict):

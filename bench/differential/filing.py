@@ -1,4 +1,4 @@
-"""Random requests to the endpoints of uploads: files, their descriptions, and what they belong to."""
+"""Random requests for uploads: files, their descriptions, and the documents that they belong to."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _LOOK = Request("GET", "/api/upload/files", (("sort", "name"),))
 
 
 class Filing:
-    """Makes the steps of one conversation about uploads."""
+    """Generator of the steps of one conversation about uploads."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance, self._values = world, chance, Values(chance, prefix)
@@ -39,7 +39,7 @@ class Filing:
         self._count = 0
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """A request of one of the areas."""
+        """Return a request in one of the areas."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         made = self.chance.choice(_PARTS[area])(self)
         return replace(made, area=area) if made else None
@@ -60,7 +60,7 @@ class Filing:
         return made
 
     def _upload(self) -> Step:
-        """One file or several, with descriptions or without."""
+        """Upload one file or several, with or without descriptions."""
         few = self.chance.choices(_FILES, k=self.chance.choice((1, 1, 1, 2)))
         field = "files" if self.chance.random() < 0.93 else "file"
         body: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class Filing:
         return Step("", request, captures, looks=(_LOOK,), done=lambda: self.files.extend(captures))
 
     def _attach(self) -> Step | None:
-        """A file that belongs to an attribute of a document from the start."""
+        """Upload a file for an attribute of a document."""
         places = [
             (document, name)
             for document in self.world.documents.values()
@@ -95,7 +95,7 @@ class Filing:
         return Step("", request, looks=(look,))
 
     def _describe(self) -> Step:
-        """Another description of a file that is there, or another file."""
+        """Change the description of an existing file, or replace the file."""
         files = (("files", *self.chance.choice(_FILES[:2])),) if self.chance.random() < 0.2 else ()
         body = {"fileInfo": json.dumps(self._info())}
         request = Request("POST", "/api/upload", (("id", self._file()),), body, files=files, form=True)
@@ -119,7 +119,9 @@ class Filing:
             "fields": chance.sample((*_FIELDS, "nope", "folderPath"), chance.randint(1, 3)),
             "populate": chance.choice(("*", "related", "folder", "nope")),
             "pagination": chance.choice(({"page": "1", "pageSize": "2"}, {"start": "1", "limit": "2"})),
-            "_q": chance.choice(("png", "shore", "read", "zzz")),  # no part of a hash, which differs
+            "_q": chance.choice(
+                ("png", "shore", "read", "zzz")
+            ),  # not a part of a hash, because hashes differ
         }
         few = chance.sample(list(trees), chance.randint(0, 2))
         query = tuple(pair for name in few for pair in flatten(name, trees[name]))

@@ -1,4 +1,4 @@
-"""Random filters and sort orders, of a content type or of what a relation leads to."""
+"""Random filters and sort orders for a content type or the target of a relation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,18 +22,18 @@ _EQUAL = ("$eq", "$ne", "$in", "$notIn", "$null", "$notNull")
 _ORDER = ("$lt", "$lte", "$gt", "$gte", "$between")
 _PATTERN = ("$contains", "$notContains", "$startsWith", "$endsWith")
 _FOLDED = ("$eqi", "$nei", "$containsi", "$notContainsi", "$startsWithi", "$endsWithi")
-_DEEP = 3  # levels of relations and components
+_DEEP = 3  # depth of relations and components
 _FEW_ROWS = ("json", "blocks")
 
 
 class Filters:
-    """Random conditions on the documents of a world."""
+    """Generator of conditions on documents."""
 
     def __init__(self, world: World, chance: Chance) -> None:
         self.world, self.chance, self.values = world, chance, Values(chance)
 
     def tree(self, type_: Type) -> dict[str, Any]:
-        """What `filters` holds, for documents of a type."""
+        """Return a value of `filters` for a content type."""
         attributes = {**OWN, **type_.attributes}
         roll = self.chance.random()
         if roll < 0.2:
@@ -46,7 +46,7 @@ class Filters:
         return {**made, **self._one(attributes, type_.uid, 0)} if roll > 0.85 else made
 
     def _one(self, attributes: Attributes, uid: str, deep: int) -> dict[str, Any]:
-        """A condition on one attribute, or rarely a list of conditions."""
+        """Return a condition on one attribute, or rarely a list of conditions."""
         if deep and self.chance.random() < 0.05:
             return {"$or": [self._one(attributes, uid, _DEEP) for _ in range(2)]}
         name = self._name(attributes, deep)
@@ -84,7 +84,7 @@ class Filters:
         return self._one(self.world.model.inside(attribute) or {}, uid, deep + 1)
 
     def _identity(self, uid: str) -> Any:
-        """A condition on a documentId."""
+        """Return a condition on a documentId."""
         found = [document.reference for document in self.world.of(uid)] or ["none"]
         one = self.chance.choice(found)
         return self.chance.choice(
@@ -92,7 +92,7 @@ class Filters:
         )
 
     def _number(self, uid: str) -> Any:
-        """A condition on the number of a row."""
+        """Return a condition on a row number."""
         found = self.world.of(uid)
         one = self.chance.choice(found).number() if found else "0"
         return self.chance.choice(
@@ -100,7 +100,7 @@ class Filters:
         )
 
     def scalar(self, attribute: Attribute, pool: Sequence[Any]) -> Any:
-        """A condition on a scalar attribute, some of whose values are known."""
+        """Return a condition on a scalar attribute with some known values."""
         roll = self.chance.random()
         if roll < 0.1:
             return self._text(attribute, pool)
@@ -137,7 +137,7 @@ class Filters:
         return made
 
     def _part(self, operator: str, text: str) -> str:
-        """A part of a text that a pattern may find there; in another case where that does not count."""
+        """Return a part of a text for a pattern operator; in another case if the operator ignores case."""
         cut = self.chance.randint(1, len(text) - 1)
         if "starts" in operator:
             text = text[:cut]
@@ -149,7 +149,7 @@ class Filters:
         return text.swapcase() if folded else text
 
     def _text(self, attribute: Attribute, pool: Sequence[Any]) -> str:
-        """A value as a query has it: mostly one that a document has, rarely one of another type."""
+        """Return a value as query text: mostly from a document, rarely of another type."""
         roll = self.chance.random()
         if pool and roll < 0.75:
             value = self.chance.choice(pool)
@@ -163,7 +163,7 @@ class Filters:
 
 
 def sort_tree(world: World, chance: Chance, attributes: Attributes, most: int = 3) -> Any:
-    """What `sort` holds, in one of its forms."""
+    """Return a value of `sort`, in one of its forms."""
     paths = sorted({_sort_path(world, chance, attributes) for _ in range(chance.randint(1, most))})
     chance.shuffle(paths)
     ways = [chance.choice(("asc", "desc", "asc", "desc", "ASC", "DESC")) for _ in paths]
@@ -186,7 +186,7 @@ def _nested(names: Sequence[str], way: str) -> Any:
 
 def _sort_path(world: World, chance: Chance, attributes: Attributes, deep: int = 0) -> str:
     every = {**OWN, **attributes}
-    del every["documentId"]  # in which they are ordered is each server's own
+    del every["documentId"]  # each server sorts these in its own way
     through = [n for n, found in every.items() if not hidden(found) and _one(world, found)]
     if deep < 2 and through and chance.random() < 0.2:
         name = chance.choice(through)

@@ -1,4 +1,4 @@
-"""Who asks: the same tokens and roles in both servers, with the same permissions."""
+"""Tokens and roles: the same ones, with the same permissions, on both servers."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-# Subjects that are no content types: theirs by what they are called here.
+# Subjects that are not content types: from Bifolio's names to Strapi's.
 _THEIRS = {
     "upload": "plugin::upload.content-api",
     "user": "plugin::users-permissions.user",
@@ -20,11 +20,11 @@ _AUTH = (
     "callback", "register", "forgotPassword", "resetPassword", "sendEmailConfirmation", "emailConfirmation",
     "connect",
 )  # fmt: skip
-Grants = Mapping[str, list[str]]  # the name of a token → its permissions, as they are called here
+Grants = Mapping[str, list[str]]  # from a token's name to its permissions, in Bifolio's terms
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Two tokens that may do some things: one reads, the other writes as well."""
+    """Return two tokens with limited permissions: one for reading, and one for reading and writing."""
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))
@@ -39,7 +39,7 @@ def _actions(type_: Type) -> tuple[str, ...]:
 
 
 def their_tokens(made: Grants) -> str:
-    """The tokens as the project of the reference implementation is told of them."""
+    """Return the tokens as configuration for the Strapi project."""
     tokens: list[dict[str, Any]] = [{"name": "read-only", "type": "read-only"}]
     for name, permissions in made.items():
         told = [_theirs(*permission.split(".")) for permission in permissions]
@@ -52,7 +52,7 @@ def _theirs(subject: str, action: str) -> str:
 
 
 def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
-    """Make a token of a site; its text."""
+    """Create a token in a Bifolio site and return its text."""
     command = [sys.executable, "-m", "server", "token", "create", name, "--type", kind, "--site", str(root)]
     command += [part for permission in permissions for part in ("--permission", permission)]
     made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
@@ -60,7 +60,10 @@ def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
 
 
 def site_yaml(model: Model) -> str:
-    """The settings of a site whose roles may do what those of a new project may; JSON is YAML."""
+    """Return a site.yaml whose roles have the permissions of a new Strapi project.
+
+    It is JSON, which is valid YAML.
+    """
     public = {type_.singular: ["find", "findOne"] for type_ in model.types.values()}
     public |= {"upload": ["find", "findOne"], "auth": list(_AUTH)}
     settings = {

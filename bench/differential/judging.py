@@ -1,4 +1,4 @@
-"""Ask both servers the same, and judge what the two responses come to: one of five outcomes."""
+"""Sends a request to both servers and classifies the two responses: one of five outcomes."""
 
 import re
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ from bench.differential.world import World
 from bench.peer.recording import NOT_RECORDED
 
 EQUAL, BUT_WORDING, DECLARED, UNDECLARED = "equal", "wording", "declared", "undeclared"
-UNRECORDED = "unrecorded"  # what a recording has no answer to; nothing was compared
+UNRECORDED = "unrecorded"  # the recording has no response, so nothing was compared
 OUTCOMES = (EQUAL, BUT_WORDING, DECLARED, UNDECLARED)
 _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Two responses to a request: the deviations that they show, and what is left that none explains.
+    """Result for one request: both responses, and the deviations that explain differences between them.
 
-    `found` are all differences, of which `left` are true ones that are not declared, and `wording` the same
-    errors in other words. `aside` are the keys whose values were not compared.
+    `found` are all differences. `left` are the unexplained ones, and `wording` are errors that differ only in
+    their wording. `aside` are keys whose values were not compared.
     """
 
     request: Request
@@ -39,7 +39,7 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """Return equal, wording (equal but for it), declared or undeclared."""
+        """The outcome: equal, wording (equal except for wording), declared, undeclared, or unrecorded."""
         if self.theirs.status == NOT_RECORDED:
             return UNRECORDED
         if self.left:
@@ -50,12 +50,12 @@ class Verdict:
 
     @property
     def took(self) -> bool:
-        """Whether both servers did what the request says."""
+        """Whether both servers accepted the request."""
         return self.theirs.status < 300 and self.ours.status < 300
 
 
 class Judge:
-    """Compares the answers of one pair of servers."""
+    """Compares the responses of two servers."""
 
     def __init__(self, pair: Pair, world: World, deviations: Sequence[Deviation]) -> None:
         self.pair, self.shapes, self._deviations = pair, Shapes(world.model), deviations
@@ -63,11 +63,11 @@ class Judge:
         self.lasting = {deviation.name for deviation in deviations if deviation.lasting}
 
     def ask(self, request: Request) -> Verdict:
-        """Send a request to both."""
+        """Send a request to both servers and compare the responses."""
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Ask both what documents hold, after a write; the order of the list that answers means nothing."""
+        """Read documents from both servers after a write and compare them, in any order."""
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
     def compare(
@@ -79,7 +79,7 @@ class Judge:
         write: Request | None = None,
         unordered: bool = False,
     ) -> Verdict:
-        """What two answers to a request come to."""
+        """Compare two responses to a request."""
         written = _REFERENCE.search(write.path) if write else None
         names = self.pair.theirs.names, self.pair.ours.names
         comparison = Comparison(*names, written[1] if written else "")
@@ -100,7 +100,7 @@ class Judge:
         )
 
     def _asked_again(self, comparison: Comparison, context: Context) -> Again:
-        """What differs where Bifolio, or both, are asked something else instead."""
+        """Return the function that sends another request and compares again."""
 
         def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:
             theirs = self.pair.theirs.ask(other) if both else context.theirs

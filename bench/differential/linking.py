@@ -1,4 +1,4 @@
-"""Random values of relations and media as a body may have them: all forms, good and bad."""
+"""Random values for relations and media in bodies: all forms, valid and invalid."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from bench.differential.world import Document, World
 
 
 class Links:
-    """Values of a relation or media attribute."""
+    """Generator of values for a relation or media attribute."""
 
     def __init__(self, world: World, chance: Chance) -> None:
         self.world, self.chance = world, chance
 
     def value(self, attribute: Attribute, path: str, name: str) -> Any:
-        """A value in one of the forms; `path` is where the document is, `name` its attribute."""
+        """Return a value in one of the forms; `path` is the document's path, `name` the attribute's name."""
         many = to_many(attribute)
         forms = _MANY if many else _ONE
         made = self.chance.choices([form for form, _ in forms], [weight for _, weight in forms])[0]
@@ -26,7 +26,7 @@ class Links:
         return self.world.of(attribute.get("target", ""))
 
     def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
-        """Some targets, each in one of the ways to write one down."""
+        """Return some targets, each written in one of the possible ways."""
         if attribute["type"] == "media":
             few = self.chance.sample(
                 self.world.files, min(len(self.world.files), self.chance.randint(1, most))
@@ -73,7 +73,7 @@ class Links:
         return {where: self.chance.choice(found) if where in ("before", "after") else True}
 
     def _version(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Targets with the locale or the status of the version that is meant."""
+        """Return targets with a locale or status."""
         extra = self.chance.choice(
             ({"locale": "fr"}, {"locale": "en"}, {"status": "draft"}, {"status": "published"})
         )
@@ -83,7 +83,7 @@ class Links:
         return self.chance.choice(({"connect": names}, {"set": names}, names))
 
     def _numbers(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Targets by the number of a row, as older clients have them."""
+        """Return targets by row number, as older clients send them."""
         found = [document.number() for document in self._found(attribute)]
         few = self.chance.sample(found, min(len(found), 2))
         return self.chance.choice(
@@ -91,7 +91,7 @@ class Links:
         )
 
     def _populated(self, attribute: Attribute, path: str, name: str) -> Any:
-        """What the document holds, sent back as it was populated."""
+        """Return the current value, in the form in which it was populated."""
         made = {GET: f"{path}?populate[{name}]=true", "at": f"data.{name}"}
         return made if self.chance.random() < 0.7 else {"set": made}
 
@@ -122,6 +122,6 @@ _ONE = (*_EVERY, (Links._one, 25), (Links._list, 3))
 
 
 def leads_somewhere(world: World, attribute: Attribute) -> bool:
-    """Whether a relation or media attribute has documents or files that it can lead to."""
+    """Return whether there are documents or files that a relation or media attribute can refer to."""
     target = FILE if attribute["type"] == "media" else attribute.get("target", "")
     return target == FILE or bool(world.of(target))

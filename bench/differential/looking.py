@@ -1,4 +1,4 @@
-"""Looks at what the documents of a site now hold, in both servers, after they were told something."""
+"""Compares the stored documents on both servers, after writes."""
 
 from collections.abc import Iterator
 
@@ -8,20 +8,18 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-SPREADING = (
-    "taken over by a draft"  # a row: all that filters, sorts or looks through the relation differs too
-)
+SPREADING = "taken over by a draft"  # A row: queries through the relation differ as well.
 
 
 def look(judge: Judge, world: World) -> Iterator[Verdict]:
-    """Every version of every document, deeply populated."""
+    """Yield a verdict for every version of every document, deeply populated."""
     for type_ in world.model.types.values():
         for request in requests(world, type_):
             yield judge.look(request)
 
 
 def requests(world: World, type_: Type) -> Iterator[Request]:
-    """The requests that show all of a type."""
+    """Yield the requests that read all versions of a type."""
     populate = flatten("populate", deep_populate(world.model.components, type_.attributes))
     for status in type_.statuses:
         query: Query = (("status", status),) if type_.drafts else ()
@@ -35,9 +33,9 @@ def requests(world: World, type_: Type) -> Iterator[Request]:
 
 
 def settle(judge: Judge, world: World) -> list[Verdict]:
-    """Delete every document that is not the same in both, so that what is asked next starts from one state.
+    """Delete every document that differs between the servers, so that both have the same state.
 
-    What it yields are the answers that showed the differences.
+    Returns the verdicts that showed the differences.
     """
     shown: list[Verdict] = []
     for _ in range(5):
@@ -51,14 +49,14 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
-    """Whether what differs is what documents hold themselves, not what is derived from others."""
+    """Return whether a document's own values differ, not only values derived from other documents."""
     return SPREADING in verdict.deviations or any(
         "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
     )
 
 
 def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:
-    """Delete the documents of a list that are not the same in both."""
+    """Delete those documents in a list that differ between the servers."""
     type_ = next(t for t in world.model.types.values() if t.path == verdict.request.path)
     for document in world.of(type_.uid):
         one = dict(verdict.request.query) | {"filters[documentId]": document.reference}

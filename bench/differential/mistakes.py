@@ -1,4 +1,4 @@
-"""Mistakes that a client makes in a query: each changes one thing in one that was good."""
+"""Mistakes in a query: each changes one thing in a valid query."""
 
 from bench.differential.model import Type, scalars
 from bench.differential.values import Chance
@@ -96,7 +96,7 @@ _OPERANDS = (
 
 
 def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
-    """A query with a mistake in it, or what could be taken for one."""
+    """Return a query with a mistake, or with something that resembles one."""
     roll = chance.random()
     if roll < 0.45 or not query:
         added = chance.choice(_ADDED)

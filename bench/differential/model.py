@@ -1,4 +1,4 @@
-"""The content types and components of a site, as the makers of random requests look at them."""
+"""Content types and components of a site, as the request generators need them."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Attribute = Mapping[str, Any]  # as a schema.json has it
+Attribute = Mapping[str, Any]  # as in schema.json
 Attributes = Mapping[str, Attribute]
 
 TEXT = ("string", "text", "richtext", "enumeration", "email", "uid")
@@ -33,12 +33,12 @@ class Type:
 
     @property
     def path(self) -> str:
-        """Where the API has it."""
+        """The path in the API."""
         return f"/api/{self.singular if self.single else self.plural}"
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """The versions that a document can have, in each locale."""
+        """The statuses that a document can have, in each locale."""
         return ("published", "draft") if self.drafts else ("published",)
 
     @property
@@ -49,18 +49,18 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """All content types of a site, by uid, and its components."""
+    """All content types of a site by uid, and its components."""
 
     types: Mapping[str, Type]
     components: Mapping[str, Attributes]
 
     @property
     def collections(self) -> list[Type]:
-        """The content types that have many documents."""
+        """The collection types."""
         return [type_ for type_ in self.types.values() if not type_.single]
 
     def inside(self, attribute: Attribute) -> Attributes | None:
-        """The attributes of what a relation, media or component attribute leads to."""
+        """Return the attributes of a relation's, media's or component's target."""
         match attribute["type"]:
             case "relation":
                 target = self.types.get(str(attribute.get("target")))
@@ -73,7 +73,7 @@ class Model:
 
 
 def read_model(folder: Path) -> Model:
-    """The model of a folder `content-types`."""
+    """Read the model from a folder `content-types`."""
     types = [_type(json.loads(path.read_bytes())) for path in sorted(folder.glob("*.json"))]
     components = {
         f"{path.parent.name}.{path.stem}": json.loads(path.read_bytes())["attributes"]
@@ -96,33 +96,33 @@ def _type(schema: Mapping[str, Any]) -> Type:
 
 
 def to_many(attribute: Attribute) -> bool:
-    """Whether an attribute holds a list of documents, files or components."""
+    """Return whether the value of an attribute is a list of documents, files or components."""
     many = attribute.get("relation") in TO_MANY or attribute["type"] == "dynamiczone"
     return bool(many or attribute.get("repeatable") or attribute.get("multiple"))
 
 
 def hidden(attribute: Attribute) -> bool:
-    """Whether an attribute is never shown."""
+    """Return whether an attribute is never in responses."""
     return bool(attribute["type"] == "password" or attribute.get("private"))
 
 
 def shared(type_: Type, attribute: Attribute) -> bool:
-    """Whether all locales of a document have the same value of an attribute."""
+    """Return whether all locales of a document share the value of an attribute."""
     own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") is True
     return type_.localized and not own and attribute["type"] not in ("relation", "uid")
 
 
 def scalars(attributes: Attributes) -> list[str]:
-    """The attributes that `fields` can select."""
+    """Return the attributes that `fields` can select."""
     return [n for n, found in attributes.items() if found["type"] in SCALARS and not hidden(found)]
 
 
 def compounds(attributes: Attributes) -> list[str]:
-    """The attributes that `populate` can name."""
+    """Return the attributes that `populate` can name."""
     return [n for n, found in attributes.items() if found["type"] in COMPOUND and not hidden(found)]
 
 
-# What every document has beside its own attributes.
+# Attributes that every document has.
 OWN: Attributes = {
     "documentId": {"type": "string"},
     "createdAt": {"type": "datetime"},

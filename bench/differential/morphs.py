@@ -1,4 +1,4 @@
-"""Random values of morph relations, and of several relations that lead to the same documents."""
+"""Random values of morph relations, and of several relations with the same target."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from bench.differential.world import Document, World
 
 
 def morphs(type_: Type) -> list[str]:
-    """The attributes that are morph relations."""
+    """Return the attributes that are morph relations."""
     return [n for n, found in type_.attributes.items() if str(found.get("relation")).startswith("morph")]
 
 
 def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
-    """A value of a morph relation, in one of its forms."""
+    """Return a value of a morph relation, in one of its forms."""
     found = list(world.documents.values())
     if attribute.get("morphBy"):
         found = world.of(attribute["target"])
@@ -30,7 +30,7 @@ def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
 
 
 def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
-    """A document with its type, as a morph relation names it; sometimes with something missing or more."""
+    """Return a document with its type, as in a morph relation; sometimes with a key missing or added."""
     made: dict[str, Any] = {"documentId": document.reference}
     if chance.random() < 0.1:
         made = {"id": document.number()}
@@ -42,7 +42,7 @@ def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
 
 
 def groups(type_: Type) -> list[list[str]]:
-    """The relations of a type that lead to the same type, where there are several."""
+    """Return groups of relations that have the same target type, if there are several."""
     made: dict[str, list[str]] = {}
     for name, found in type_.attributes.items():
         if "target" in found and not str(found.get("relation")).startswith("morph"):
@@ -51,7 +51,7 @@ def groups(type_: Type) -> list[list[str]]:
 
 
 def same_targets(chance: Chance, world: World, type_: Type) -> Body | None:
-    """A body whose relations lead to the same document, or to few."""
+    """Return a body in which several relations refer to the same document, or to few documents."""
     every = groups(type_)
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""The two servers side by side: both get every request, and both go back to the same state."""
+"""Both servers: each request is sent to both, and both are reset to the same state."""
 
 import json
 import shutil
@@ -23,11 +23,11 @@ _RESET = {
 
 
 class Pair:
-    """Both servers of one site. `keep` takes the state that every `reset` goes back to.
+    """The two servers of one site. `keep` saves the state that `reset` restores.
 
-    Going back, neither is started anew: rows are put back below Strapi, and files below Bifolio, which
-    takes notice of them. It has when it shows the number of the reset, which is written last. Users
-    are not part of the state that is kept: they are deleted.
+    The servers keep running during a reset: Strapi's database rows and Bifolio's files are replaced. Bifolio
+    has loaded them when it returns the number of the reset, which is written last. Users are not saved; a
+    reset deletes them.
     """
 
     def __init__(self, peer: Peer, types: Path, model: Model, grants: Grants, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Pair:
         self._kept: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
 
     def start(self) -> None:
-        """Start both."""
+        """Start both servers."""
         self.theirs = self._peer.start()
         made = {"full": our_token(self._root, "full", "full-access", [])}
         made["read-only"] = our_token(self._root, "read-only", "read-only", [])
@@ -58,21 +58,21 @@ class Pair:
             server.names |= {f"role:{role['type']}": role["id"] for role in answer.body["roles"]}
 
     def stop(self) -> None:
-        """Stop both."""
+        """Stop both servers."""
         self._stack.close()
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """What Strapi and what Bifolio answers."""
+        """Send a request to both servers. Returns Strapi's and Bifolio's response."""
         return self.theirs.ask(request), self.ours.ask(request)
 
     def keep(self) -> None:
-        """Remember the state that both are in now."""
+        """Save the current state of both servers."""
         shutil.copytree(self._root / "content", self._folder / "kept-content")
         self._peer.keep()
         self._kept = (dict(self.theirs.names), dict(self.ours.names))
 
     def reset(self, case: str) -> None:
-        """Bring both back to the state that was kept, for a conversation of that name."""
+        """Restore the saved state of both servers, before the conversation `case`."""
         put_back(self._root / "content", self._folder / "kept-content")
         self._peer.reset(case)
         for user in self.ours.ask(Request("GET", "/api/users")).body:

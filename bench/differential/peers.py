@@ -1,4 +1,4 @@
-"""Strapi as one of the two servers: run from its packages, or played back from recorded answers."""
+"""Strapi as one of the two servers: the installed packages, or a playback of recorded responses."""
 
 import json
 import os
@@ -17,23 +17,23 @@ from bench.peer.strapi import make_project, strapi, token
 
 
 class Peer(Protocol):
-    """The other server."""
+    """The server that Bifolio is compared with."""
 
     def start(self) -> Server:
-        """Start it."""
+        """Start the server."""
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the server."""
 
     def keep(self) -> None:
-        """Remember the state that it is in now."""
+        """Save the current state."""
 
     def reset(self, case: str) -> None:
-        """Bring it back to that state, for a conversation of that name."""
+        """Restore the saved state, before the conversation `case`."""
 
 
 class Strapi:
-    """A project of Strapi with the content types of a folder; `recording` takes its answers."""
+    """A Strapi project with the content types in a folder. Its responses are stored in `recording`."""
 
     def __init__(
         self, packages: Path, types: Path, grants: Grants, folder: Path, recording: Recording | None
@@ -46,7 +46,7 @@ class Strapi:
         self._stack.callback(shutil.rmtree, self._project, ignore_errors=True)
 
     def start(self) -> Server:
-        """Start it, with a token for each of the grants."""
+        """Start the server, with a token for each of the grants."""
         tokens = {"PEER_TOKENS": their_tokens(self._grants)}
         serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:], tokens))
         theirs = json.loads((self._project / "tokens.json").read_bytes())
@@ -54,17 +54,17 @@ class Strapi:
         return Server("Strapi", serving.port, known, recording=self._recording)
 
     def stop(self) -> None:
-        """Stop it, and remove the project."""
+        """Stop the server and remove the project."""
         self._stack.close()
 
     def keep(self) -> None:
-        """Copy its database and its uploads."""
+        """Copy the database and the uploads."""
         shutil.copytree(self._uploads, self._kept)
         with _opened(self._project / "data.db") as database, _opened(self._folder / "kept.db") as copy:
             database.backup(copy)
 
     def reset(self, case: str) -> None:
-        """Put the rows back below it, while it runs, and its uploads."""
+        """Restore the database rows and the uploads while Strapi runs."""
         put_back(self._uploads, self._kept)
         restore(self._project / "data.db", self._folder / "kept.db")
         if self._recording is not None:
@@ -80,31 +80,31 @@ class Strapi:
 
 
 class Recorded:
-    """Answers of Strapi from a file, played back by a server of its own."""
+    """Playback of recorded responses from a file."""
 
     def __init__(self, file: Path, grants: Grants) -> None:
         self._file, self._names = file, ("full", "read-only", *grants)
         self._stack = ExitStack()
 
     def start(self) -> Server:
-        """Start a server that plays them back; tokens are named in its file, not written out."""
+        """Start the playback server. The file contains names of tokens instead of their text."""
         self._playing = self._stack.enter_context(playing(self._file))
         return Server("Strapi", self._playing.port, {name: name for name in self._names})
 
     def stop(self) -> None:
-        """Stop it."""
+        """Stop the playback server."""
         self._stack.close()
 
     def keep(self) -> None:
-        """Nothing: each conversation has its own answers."""
+        """Do nothing: each conversation has its own responses."""
 
     def reset(self, case: str) -> None:
-        """Go to the answers of a conversation."""
+        """Switch to the responses of a conversation."""
         self._playing.begin(case)
 
 
 def put_back(live: Path, kept: Path) -> None:
-    """Make the files of a folder those that were kept; those that are the same stay untouched."""
+    """Restore the files in a folder to a saved copy. Equal files are not touched."""
     there = {path.relative_to(kept) for path in kept.rglob("*") if path.is_file()}
     for path in [path for path in live.rglob("*") if path.is_file()]:
         if path.relative_to(live) not in there:
@@ -126,7 +126,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(database: Path, kept: Path) -> None:
-    """Put the rows of a kept database back into one that a server has open."""
+    """Copy the rows of a saved database to a database that a server has open."""
     with _opened(database) as live:
         live.execute("PRAGMA foreign_keys = OFF")
         live.execute("ATTACH ? AS kept", (str(kept),))

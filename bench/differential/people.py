@@ -1,4 +1,4 @@
-"""Random requests to the endpoints of users: accounts, logins, passwords, roles."""
+"""Random requests about users: accounts, logins, passwords, roles."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,21 +18,21 @@ _JSON = "application/json"
 
 
 class People:
-    """Makes the steps of one conversation about users."""
+    """Generator of the steps of one conversation about users."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.chance, self._prefix, self._count = chance, prefix, 0
-        self.users: dict[str, dict[str, str]] = {}  # the name of a reference → what it was made with
+        self.users: dict[str, dict[str, str]] = {}  # from a reference's name to the data of the account
         self.sessions: list[str] = []
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """A request of one of the areas."""
+        """Return a request in one of the areas."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         made = self.chance.choice(_PARTS[area])(self) if self.users else self._create()
         return replace(made, area=area)
 
     def _account(self) -> dict[str, Any]:
-        """What an account is made with: mostly what can be one."""
+        """Return the data of a new account, mostly valid."""
         self._count += 1
         name = f"{self.chance.choice(_NAMES)}{self._prefix}{self._count}"
         if self.chance.random() < 0.15:
@@ -41,7 +41,7 @@ class People:
         return {"username": name, "email": address, "password": self.chance.choice(_PASSWORDS[:3])}
 
     def _spoiled(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A body, sometimes with something wrong in it."""
+        """Return a body, sometimes with a mistake."""
         if self.chance.random() < 0.65:
             return body
         name = self.chance.choice([*body, "nope", "id", "provider", "role"])
@@ -50,7 +50,7 @@ class People:
         return {**body, name: self.chance.choice(_WRONG)}
 
     def _user(self) -> str:
-        """The number of a user, of one that is there mostly."""
+        """Return the id of a user, mostly of an existing one."""
         if self.chance.random() < 0.08:
             return self.chance.choice(("999999", "abc", "0"))
         return f"«{self.chance.choice(list(self.users))}»"
@@ -66,7 +66,7 @@ class People:
         return self._making(Request("POST", "/api/auth/local/register", body=body, who="public"), "user.")
 
     def _making(self, request: Request, where: str) -> Step:
-        """A request that makes a user."""
+        """Return a step that creates a user."""
         name, said = f"user:{len(self.users)}", dict(request.body)
 
         def done() -> None:
@@ -144,7 +144,7 @@ class People:
         return Step("", request, looks=(_LOOK,))
 
     def _nobody(self) -> Step:
-        """What concerns nobody: codes and addresses that are not known."""
+        """Return a request with an unknown code or e-mail address."""
         code = {"code": "x", "password": "secret12", "passwordConfirmation": "secret12"}
         path, body = self.chance.choice(
             (
@@ -160,7 +160,7 @@ class People:
         return Step("", Request("GET", f"/api/users-permissions/roles{path}"))
 
     def _open(self) -> Step:
-        """What a user, or nobody, may see of content and of users."""
+        """Return a request that a user or the public may send."""
         path = self.chance.choice(
             ("/api/users", "/api/users/count", "/api/upload/files", "/api/users-permissions/roles")
         )

@@ -1,4 +1,4 @@
-"""Random requests that try HTTP itself: methods, paths, `Origin`, and content types of bodies."""
+"""Random requests that test HTTP: methods, paths, `Origin`, and content types of bodies."""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ _BODIES = (
 
 
 def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Methods and paths that change nothing: unsafe methods where the API has none."""
+    """Yield methods and paths that change nothing: unsafe methods where the API does not support them."""
     for type_ in types:
         yield from ((method, type_.path) for method in _SAFE)
         one = [f"{type_.path}/{name}" for name in (*names[type_.uid][:1], "none")]
@@ -59,7 +59,7 @@ def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple
 
 
 def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]]) -> Request:
-    """A request that changes nothing; `names` are references of documents by uid."""
+    """Return a request that changes nothing. `names` are references to documents, by uid."""
     method, path = chance.choice(list(_untouched(types, names)))
     headers: list[tuple[str, str]] = []
     if chance.random() < 0.5:
@@ -77,7 +77,7 @@ def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]])
 
 
 def with_content_type(chance: Chance, request: Request) -> Request:
-    """A write with another content type, or with a body that is not what its content type says."""
+    """Return a write with another content type, or with a body that does not match its content type."""
     roll, text = chance.random(), json.dumps(request.body, ensure_ascii=False)
     if roll < 0.55:
         return replace(request, kind=chance.choice(_TYPES), body=text)
@@ -87,7 +87,7 @@ def with_content_type(chance: Chance, request: Request) -> Request:
 
 
 def with_other_indices(chance: Chance, query: Query) -> Query:
-    """A query whose lists are written another way: `[]`, with gaps between indices, or names twice."""
+    """Return a query with lists written in another way: `[]`, gaps between indices, or repeated names."""
     way = chance.choice(("empty", "empty", "gaps", "far", "reversed", "first empty", "bare"))
     made = [(_other_key(key, way), value) for key, value in query]
     if way == "reversed":

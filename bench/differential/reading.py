@@ -1,4 +1,4 @@
-"""Sends random reads to both servers and notes what they disagree about."""
+"""Sends random reads to both servers and records disagreements."""
 
 import random
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from bench.differential.world import World
 
 
 def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdict) -> None:
-    """Count two answers to a request that stands alone."""
+    """Record the result of a request that is independent of others."""
     command = curl(verdict.request, judge.pair.ours.names)
     findings.note(area, shape_of(judge, verdict), Example(case, [command], verdict))
 
 
 def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
-    """What two answers have in common with others that differ for the same reason."""
+    """Return the shape of a result: equal for results with the same cause."""
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
     differences = verdict.left or verdict.wording
@@ -30,14 +30,14 @@ def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> st
 
 
 class Reading:
-    """The reads of one site, which change nothing: every read stands alone."""
+    """Reads of one site. Each is independent of the others."""
 
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._world, self._findings = judge, world, findings
         self._shrinking = shrinking
 
     def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
-        """Send the reads of these numbers, each made from the seed and its number alone."""
+        """Send the reads with these numbers. Each depends only on the seed and its number."""
         for number in numbers:
             chance = random.Random(f"{seed}/read/{number}")
             area = chance.choices(list(AREAS), list(AREAS.values()))[0]
@@ -53,7 +53,7 @@ class Reading:
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
     def _shows(self, request: Request, first: Verdict) -> bool:
-        """Whether a smaller request shows a disagreement of the same kind that nothing explains."""
+        """Return whether a smaller request shows the same unexplained disagreement."""
         verdict = self._judge.ask(request)
         if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False

@@ -1,4 +1,4 @@
-"""Random reading requests, each of an area."""
+"""Random reads, grouped by area."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,14 +20,14 @@ V4 = (("Strapi-Response-Format", "v4"),)
 
 
 class Reads:
-    """Makes random reading requests of a world."""
+    """Generator of random reads."""
 
     def __init__(self, world: World, chance: Chance) -> None:
         self.world, self.chance = world, chance
         self.filters, self.populates = Filters(world, chance), Populates(world, chance)
 
     def request(self, area: str) -> Request:
-        """A request of an area."""
+        """Return a request in an area."""
         if area == "builder":
             return Request("GET", self.chance.choice(self._described()), who=self.chance.choice(_ASK))
         if area == "http":
@@ -57,7 +57,7 @@ class Reads:
         return Request("GET", path, tuple(query), headers=headers, who=who)
 
     def _described(self) -> list[str]:
-        """Where the API tells of the site itself."""
+        """Return paths at which the API describes the site."""
         builder, model = "/api/content-type-builder", self.world.model
         paths = [
             "/api/i18n/locales",
@@ -91,7 +91,7 @@ class Reads:
         return self.chance.choice(found) if found and self.chance.random() < 0.95 else "none"
 
     def _version(self, value: str, made: dict[str, Any]) -> str:
-        """A reference to the number of a row, to the version that a query asks for if there is one."""
+        """Return a reference to a row number; if possible, of the version that the query selects."""
         if not value.startswith("«id:"):
             return value
         _, name, status, locale = value.strip("«»").split(":")
@@ -106,7 +106,7 @@ class Reads:
         made["populate"] = self.populates.tree(type_)
 
     def _lists(self, type_: Type, made: dict[str, Any]) -> None:
-        """Lists in every parameter that takes one."""
+        """Convert parameters to lists, where lists are possible."""
         few = scalars(type_.attributes) or ["documentId"]
         names = compounds(type_.attributes)
         made["fields"] = self.chance.sample(few, min(len(few), self.chance.randint(1, 3)))
@@ -162,7 +162,9 @@ class Reads:
         said = [
             v for d in self.world.of(type_.uid) for v in d.said.values() if isinstance(v, str | int | float)
         ]
-        said = [value for value in said if not str(value).startswith("«")]  # no number that names a file
+        said = [
+            value for value in said if not str(value).startswith("«")
+        ]  # not a number that identifies a file
         word = (
             str(self.chance.choice(said))
             if said and self.chance.random() < 0.7
@@ -194,7 +196,7 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "zones": (Reads._on,),
     "http": (),
 }
-# How much of a run each area gets.
+# Weights of the areas in a run.
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,

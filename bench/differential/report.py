@@ -1,4 +1,4 @@
-"""The report of a run: outcomes by area, declared differences by row, and each cause with a request."""
+"""Report of a run: outcomes by area, declared differences by row, and each cause with an example."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
-ENOUGH = 30  # answers of an area, to say that it agrees too little
+ENOUGH = 30  # responses that an area needs before it can fail
 _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 
@@ -32,7 +32,7 @@ def _row(area: str, outcomes: Counter[str], floor: float | None) -> list[str]:
 
 
 def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
-    """Print how many answers each row of docs/differences.md explains; `about` is by the rows' names."""
+    """Print how many responses each row of docs/differences.md explains; `about` are the rows' texts."""
     rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
     unmet = len(about) - len(rows)
     note = (
@@ -46,12 +46,12 @@ def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
 
 
 def ranked(causes: Causes) -> list[Cause]:
-    """The causes, most frequent first."""
+    """Return the causes, most frequent first."""
     return sorted(causes.values(), key=lambda cause: (-cause.count, cause.shape))
 
 
 def cause_text(cause: Cause, number: int) -> str:
-    """One cause as Markdown."""
+    """Return one cause as Markdown."""
     example = cause.example
     areas = ", ".join(f"{area} {count}" for area, count in cause.areas.most_common())
     lines = [
@@ -70,12 +70,12 @@ def cause_text(cause: Cause, number: int) -> str:
 
 
 def wording_lines(findings: Findings, most: int) -> Sequence[str]:
-    """The wordings that differ, most frequent first, one line each."""
+    """Return the different wordings, most frequent first, one per line."""
     return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
 
 
 def causes_text(findings: Findings) -> str:
-    """Every cause of every outcome that is not equal, as Markdown."""
+    """Return every cause as Markdown, for all outcomes except equal."""
     parts = (
         ("Undeclared", findings.causes),
         ("Declared", findings.declared),
@@ -88,7 +88,7 @@ def causes_text(findings: Findings) -> str:
 
 
 def _shortened(body: Any) -> str:
-    """JSON of at most so many characters, without what is the same everywhere."""
+    """Return a JSON text, cut to a maximum length, without parts that are always the same."""
     text = body if isinstance(body, str) else json.dumps(_without(body), ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
@@ -100,7 +100,10 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """The areas of which fewer answers are equal than they are to; of few answers nothing can be told."""
+    """Return the areas in which fewer responses are equal than required.
+
+    Areas with few responses are ignored.
+    """
     every = {**findings.outcomes, "all": sum(findings.outcomes.values(), Counter())}
     return [
         area

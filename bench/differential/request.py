@@ -1,9 +1,11 @@
-"""A request as both servers get it: what they name differently is a reference until it is sent.
+"""Requests that are sent to both servers, with references in place of server-specific ids.
 
-A reference is a text `«doc:3»`: the documentId of a document, `«id:3:draft:en»`: the number of one
-version of it, `«created:3»`: when it was made, `«file:2»`: the number of a file. Each server has its
-own values for them. An object `{"«get»": PATH, "at": "data.tags"}` in a body stands for that part of
-the server's own answer to a GET of the path, changed by what else it has (`editing.edited`).
+References are texts in guillemets: `«doc:3»` is a documentId, `«id:3:draft:en»` the row number of one
+version, `«created:3»` the time of creation, and `«file:2»` a file number. Each server has its own values for
+them, which are inserted when the request is sent.
+
+An object `{"«get»": PATH, "at": "data.tags"}` in a body stands for a part of the server's own response to a
+GET of the path. Its other keys describe edits (`editing.edited`).
 """
 
 import json
@@ -18,14 +20,14 @@ from bench.differential.editing import edited
 from tests.conformance.compare import dig
 
 GET = "«get»"
-PUBLIC = "public"  # who asks without a token
+PUBLIC = "public"  # the actor without a token
 _REFERENCE = re.compile(r"«([^»]+)»")
 Query = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is JSON unless `kind` says otherwise; `files` are those of a form."""
+    """One request. `body` is JSON unless `kind` is another content type; `files` are uploaded in a form."""
 
     method: str
     path: str
@@ -34,13 +36,13 @@ class Request:
     kind: str = "application/json"
     files: tuple[tuple[str, str, str, bytes], ...] = ()  # field, name, media type, content
     headers: tuple[tuple[str, str], ...] = ()
-    who: str = "full"  # a token, the reference of a session, or PUBLIC
-    form: bool = False  # whether the body is a form with files, though there may be none
+    who: str = "full"  # name of a token, reference to a session, or PUBLIC
+    form: bool = False  # whether the body is a multipart form, even without files
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: JSON as it parses, else the text; of its headers those that are compared, in lower case."""
+    """A response: its body as parsed JSON or as text, and the headers to compare, in lower case."""
 
     status: int
     body: Any
@@ -48,12 +50,12 @@ class Answer:
 
     @property
     def data(self) -> Any:
-        """What is below `data`, if anything is."""
+        """The value of `data`, or None."""
         return self.body.get("data") if isinstance(self.body, dict) else None
 
 
 def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any:
-    """A part of a request with a server's own values for what it refers to."""
+    """Replace references in a part of a request with a server's own values."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole:
@@ -71,7 +73,7 @@ def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any
 
 
 def flatten(name: str, tree: Any) -> Query:
-    """A tree of parameters as pairs in bracket notation."""
+    """Convert nested parameters to pairs in bracket notation."""
     if isinstance(tree, Mapping):
         return tuple(pair for key, inner in tree.items() for pair in flatten(f"{name}[{key}]", inner))
     if isinstance(tree, Sequence) and not isinstance(tree, str):
@@ -80,7 +82,7 @@ def flatten(name: str, tree: Any) -> Query:
 
 
 def target(request: Request, names: Mapping[str, Any], *, plain: bool = False) -> str:
-    """Path and query string as they are sent; `plain` leaves brackets and the like readable."""
+    """Return the path and query string. With `plain`, brackets and similar characters remain readable."""
     safe = "[]$:,*/" if plain else ":,*"
     pairs = (
         f"{quote(str(fill(key, names, _never)), safe)}={quote(str(fill(value, names, _never)), safe)}"
@@ -95,7 +97,7 @@ def _never(_: str) -> Any:
 
 
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
-    """The bytes of a body whose references are filled in, and the headers that it needs."""
+    """Return the bytes of a body whose references were replaced, and the headers for it."""
     headers = dict(request.headers)
     if request.files or request.form:
         return _multipart(request, body)
@@ -126,7 +128,7 @@ def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:
 
 
 def curl(request: Request, names: Mapping[str, Any]) -> str:
-    """A request as a command line; parts of answers in a body stay as they are written here."""
+    """Return a request as a curl command. Parts copied from responses remain references."""
     words = ["curl", "-sg"]
     if request.method != "GET":
         words += ["-X", request.method]
@@ -149,7 +151,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
-    """As `fill`, with the parts of answers left as they are."""
+    """Replace references like `fill`, but leave parts of responses as they are."""
     if isinstance(value, dict) and GET in value:
         edits = fill(value.get("edits", []), names, _never)
         told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]

@@ -1,4 +1,4 @@
-"""Random round trips: a document that is read, changed a little, and sent back, as editors and scripts do."""
+"""Random round trips: a document is read, changed a little, and sent back, as editors and scripts do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,13 +15,16 @@ _OWN = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "
 
 
 class RoundTrips:
-    """Makes the bodies of round trips."""
+    """Generator of bodies for round trips."""
 
     def __init__(self, world: World, chance: Chance, bodies: Bodies) -> None:
         self.world, self.chance, self.bodies = world, chance, bodies
 
     def body(self, type_: Type, document: Document | None) -> tuple[Any, Query]:
-        """What is read and sent back, and the query of the write: mostly to the version that was read."""
+        """Return a body that is read from the server, and the query for the write.
+
+        Most writes are to the version that was read.
+        """
         version = self.chance.choice(sorted(document.versions)) if document else (LOCALES[0], "published")
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         query = self._version(type_, *version)
@@ -34,7 +37,7 @@ class RoundTrips:
             "plain": self.chance.random() < 0.5,
             "edits": [edit for _ in range(self.chance.randint(0, 2)) for edit in self._edits(type_)],
         }
-        if self.chance.random() < 0.2:  # a translation that is begun with what another locale says
+        if self.chance.random() < 0.2:  # a translation that starts as a copy of another locale
             query = self._version(type_, self.chance.choice(LOCALES), version[1])
         return body, query
 
@@ -51,7 +54,7 @@ class RoundTrips:
         return {name: self._whole(found) for name, found in type_.attributes.items() if _populated(found)}
 
     def _whole(self, attribute: Attribute) -> Any:
-        """Components with all that they hold, down to the last."""
+        """Return a `populate` for all nested components."""
         if attribute["type"] != "component":
             return {"populate": "*"} if attribute["type"] == "dynamiczone" else "true"
         inner = self.world.model.components[attribute["component"]]

@@ -1,7 +1,7 @@
-"""Content types that put every option on every type of attribute, as files of a folder `content-types`.
+"""Content types with every option on every attribute type, as files in a folder `content-types`.
 
-One type has lengths, bounds and patterns, one defaults, one unique attributes, one several relations to
-the same type, and one relations to documents of any type.
+One type has lengths, bounds and patterns, one has defaults, one has unique attributes, one has several
+relations to the same type, and one has relations to any type.
 """
 
 import json
@@ -74,7 +74,7 @@ def write_rules_types(folder: Path) -> None:
 
 
 def _roads() -> Schema:
-    """Several relations to towns, and two to roads that mirror each other."""
+    """Return a type with several relations to towns, and two relations to roads that mirror each other."""
     return {
         "name": {"type": "string"},
         "start": _relation("manyToOne", "town", inversedBy="starting"),

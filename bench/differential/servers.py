@@ -1,4 +1,4 @@
-"""One of the two servers: sends it requests, with its own names for what they refer to."""
+"""One of the two servers: sends requests, with the server's own values for references."""
 
 import http.client
 import json
@@ -12,22 +12,22 @@ from bench.host import HOST
 from bench.peer.recording import Recording, key
 
 _TIMEOUT = 60
-_PLAIN = "/?=&[]$*,.:%+"  # what a path with a query says as it is
+_PLAIN = "/?=&[]$*,.:%+"  # characters that remain unquoted in a path with a query
 
 
 @dataclass
 class Server:
-    """One of the two: where it listens, its tokens, and what it calls the things that are referred to."""
+    """One of the two servers: its port, its tokens, and its values for references."""
 
     name: str
     port: int
     tokens: dict[str, str]
     names: dict[str, Any] = field(default_factory=dict)
     connection: http.client.HTTPConnection | None = None
-    recording: Recording | None = None  # to which its answers are added
+    recording: Recording | None = None  # recording to which responses are added
 
     def ask(self, request: Request) -> Answer:
-        """The answer to a request; status 0 where there is none."""
+        """Send a request and return the response. If there is none, the status is 0."""
         body, headers = encode(request, fill(request.body, self.names, self._get))
         if request.who != PUBLIC:
             known = self.tokens.get(request.who) or self.names.get(request.who, request.who)
@@ -39,12 +39,12 @@ class Server:
         return self._send("GET", quote(path, _PLAIN), None, headers).body
 
     def _named(self, headers: dict[str, str]) -> dict[str, str]:
-        """Headers with the name of a token instead of its text, as they are recorded."""
+        """Return the headers with names in place of tokens, for the recording."""
         known = {f"Bearer {token}": f"Bearer {name}" for name, token in self.tokens.items()}
         return {name: known.get(value, value) for name, value in headers.items()}
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        for _ in range(2):  # a server may have closed a connection that was kept
+        for _ in range(2):  # the server may have closed a kept-alive connection
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
             try:

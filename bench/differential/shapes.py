@@ -1,4 +1,7 @@
-"""What a request and a difference look like when names and values are taken out: the same for one cause."""
+"""Shapes of requests and differences: texts without names and values.
+
+Results with the same cause have the same shape.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +21,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # operators that compare another text than the value is shown as
+_AS_TEXT = {  # operators that compare a text other than the one in responses
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -30,7 +33,7 @@ _GROUPS = {
 
 
 class Shapes:
-    """The shapes of requests to the content types of one model."""
+    """Generator of shapes for the content types of one model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -43,11 +46,11 @@ class Shapes:
         self._paths = {type_.path for type_ in model.types.values()}
 
     def names(self, path: str) -> str:
-        """A path of names with the kind of each attribute instead."""
+        """Replace the attribute names in a path with the attributes' kinds."""
         return _WORD.sub(lambda found: self._kinds.get(found[0], found[0]), path)
 
     def request(self, request: Request) -> str:
-        """The shape of a request."""
+        """Return the shape of a request."""
         made = f"{request.method} {self._path(request.path)}"
         pairs = (f"{self._key(key)}={self._operand(key, value)}" for key, value in request.query)
         query = "&".join(sorted(set(pairs)))
@@ -58,14 +61,14 @@ class Shapes:
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
 
     def _path(self, path: str) -> str:
-        """A path: a type by whether it has many documents, all else as it is but for ids."""
+        """Return the shape of a path: a type becomes «type» or «single», and ids are replaced."""
         parts = path.split("/")
         head = "/".join(parts[:3])
         at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
         return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
-        """A key of a query, with what leads to its last part left out."""
+        """Return the shape of a query key: only its last part, without the path that leads there."""
         names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
         head, made = names[0], names[1:]
         for inner in ("populate", "filters", "sort"):
@@ -103,13 +106,13 @@ class Shapes:
         return _value(value)
 
     def differences(self, found: Sequence[Difference], request: Request) -> str:
-        """The shape of what differs in the answer to a request."""
+        """Return the shape of the differences in a response."""
         told = [d for d in found if not d.where.startswith("meta.")] or found
         made = [_last(self.difference(difference, request)) for difference in told]
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference, request: Request) -> str:
-        """Where a difference in an answer to a request is, with the kinds of attributes for their names."""
+        """Return the place of a difference in a response, with attribute kinds in place of names."""
         head = "/".join(request.path.split("/")[:3])
         at = next((t for t in self._model.types.values() if t.path == head), None)
         attributes: Attributes | None = at.attributes if at else {}
@@ -129,9 +132,9 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        """What a file says less of a relation than a row: whose locales or drafts are not told apart."""
+        """Return words for what database rows store about a relation but files do not: locales or drafts."""
         other = self._model.types.get(str(attribute.get("target")))
-        if str(attribute.get("relation")).startswith("morphTo"):  # It may lead to any type.
+        if str(attribute.get("relation")).startswith("morphTo"):  # The target may be of any type.
             return " to-localized" * (not type_.localized or not type_.drafts)
         if other is None:
             return ""
@@ -141,9 +144,11 @@ class Shapes:
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through(self, request: Request) -> str:
-        """What filters and sort keys lead through: from a type without drafts to one with them, a relation
-        of which a file says less than a row, the other side of a morph relation, or to the text of a boolean,
-        a datetime or a fraction, or to a number of a row.
+        """Return words for special steps in filter and sort keys.
+
+        These are steps from a type without drafts to one with drafts, through a relation for which a file
+        stores less than a row, or to the other side of a morph relation. Also text comparisons of booleans,
+        datetimes or fractions, and comparisons with row numbers.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
@@ -184,7 +189,7 @@ class Shapes:
         return {name: found for attributes in every for name, found in attributes.items()}
 
     def difference(self, found: Difference, request: Request) -> str:
-        """The shape of one difference."""
+        """Return the shape of one difference."""
         if found.kind in ("status", "error", WORDING):
             return f"{_message(found.theirs)} ≠ {_message(found.ours)}"
         if found.kind in ("header", "details"):
@@ -195,14 +200,14 @@ class Shapes:
 
 
 def _last(difference: str) -> str:
-    """A difference of some answer without what leads to its last two names."""
+    """Return a difference with only the last two names of its place."""
     where, _, rest = difference.partition(" ") if "<" not in difference else difference.rpartition("> ")
     names = (where + (">" if "<" in difference else "")).split(".")
     return difference if "≠" in names[0] or len(names) < 4 else f"….{'.'.join(names[-2:])} {rest}"
 
 
 def kind(attribute: Attribute) -> str:
-    """What an attribute is, without its name."""
+    """Return an attribute's kind, without its name."""
     found = [_GROUPS.get(attribute["type"], str(attribute["type"]))]
     if "relation" in attribute:
         found = [str(attribute["relation"])] if attribute["relation"].startswith("morph") else found
@@ -213,7 +218,7 @@ def kind(attribute: Attribute) -> str:
 
 
 def _value(value: Any) -> str:
-    """The kind of a value."""
+    """Return the kind of a value."""
     if isinstance(value, str):
         if _REFERENCE.search(value):
             return _REFERENCE.sub(r"«\1»", value)
@@ -230,14 +235,14 @@ def _value(value: Any) -> str:
 
 
 def _part(part: str) -> str:
-    """A part of a path: words as they are, but not ids."""
+    """Return a part of a path. Ids are replaced."""
     if _REFERENCE.search(part):
         return _REFERENCE.sub(r"«\1»", part)
     return "'number'" if part.isdigit() else part
 
 
 def _message(value: Any) -> str:
-    """An error without the names and values that it quotes."""
+    """Return an error message without the names and values that it quotes."""
     text = re.sub(r'"[^"]*"|\'[^\']*\'|`[^`]*`|“[^”]*”', "…", str(value))
     text = re.sub(r"(Invalid key) .*", r"\1 …", text)
     return re.sub(r"(?<=: )(\S+) must", "… must", re.sub(r"\d{2,}(?!\d* )", "N", text))[:160]

@@ -1,4 +1,4 @@
-"""Makes a request that shows a disagreement as small as it can be while it still shows it."""
+"""Reduces a request to the smallest one that still shows a disagreement."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,7 +10,7 @@ Shows = Callable[[Request], bool]
 
 
 def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
-    """The smallest request found that still shows it, after at most so many attempts."""
+    """Return the smallest request found for which `shows` is still true, after at most `most` attempts."""
     smaller = True
     while smaller:
         smaller = False
@@ -25,7 +25,7 @@ def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
 
 
 def _smaller(request: Request) -> Iterator[Request]:
-    """The same request with one thing less."""
+    """Yield requests with one part removed."""
     for pairs in _fewer(request.query):
         yield replace(request, query=pairs)
     if request.headers:
@@ -52,7 +52,7 @@ def _fewer(pairs: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[str, str]
 
 
 def _shorter(key: str) -> Iterator[str]:
-    """A key without its logic: the condition inside of `$and` and the like alone."""
+    """Yield keys with their logical operators removed, such as `$and`."""
     names = key.rstrip("]").replace("]", "").split("[")
     for i, name in enumerate(names):
         if name in ("$and", "$or") and i + 2 < len(names):
@@ -66,7 +66,7 @@ def _with(pairs: tuple[tuple[str, str], ...], i: int, key: str, value: str) -> t
 
 
 def _less(value: Any) -> Iterator[Any]:
-    """An object or a list with one thing less, at any depth."""
+    """Yield the object or list with one item removed, at any depth."""
     if isinstance(value, dict) and GET in value:
         for edits in _less(value.get("edits", [])[:]) if value.get("edits") else ():
             if all(len(edit) == 3 for edit in edits):

@@ -1,4 +1,4 @@
-"""The sites that both servers are asked about, by name: their content types."""
+"""Sites for the comparison, by name: their content types."""
 
 import shutil
 from pathlib import Path
@@ -12,12 +12,12 @@ SITES = {
     "books": ROOT / "tests" / "tools" / "importer" / "site",
 }
 RULES = "rules"  # every option on every type of attribute
-RANDOM = "random-"  # and a number: content types made at random from it
+RANDOM = "random-"  # prefix before a number, the seed of random content types
 DEFAULT = (*SITES, RULES, f"{RANDOM}1")
 
 
 def make_types(folder: Path, name: str) -> Path:
-    """A folder `content-types` of a site. SystemExit where there is none of that name."""
+    """Create the folder `content-types` of a site. Raises SystemExit if the name is unknown."""
     if name.startswith(RANDOM):
         write_random_types(folder, name.removeprefix(RANDOM))
     elif name == RULES:

@@ -1,4 +1,4 @@
-"""One step of a conversation: a request, what to learn from its answer, and what shows what it changed."""
+"""One step of a conversation: a request, and the requests that show its effect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,16 +8,17 @@ from bench.differential.request import Request
 
 
 def _nothing() -> None:
-    """What a step does for the next ones, unless it says otherwise."""
+    """Do nothing after a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One request of a conversation.
 
-    `captures` are names of references with the place of their values in the answer, as `data.documentId`;
-    `learns` are further requests to ask for such values afterwards. `looks` show what the documents hold.
-    `done` is called when both servers took it, so that whoever makes the next step knows.
+    - `captures`: references to set, by name, with the place of the value in the response (`data.documentId`)
+    - `learns`: requests to send afterwards to get more such values
+    - `looks`: requests that read the stored documents
+    - `done`: called if both servers accepted the request, so the generator can update its state
     """
 
     area: str
@@ -29,7 +30,7 @@ class Step:
 
 
 class Maker(Protocol):
-    """Makes the steps of one conversation."""
+    """Generator of the steps of one conversation."""
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """A step of one of the areas, or None where there is nothing to do in it."""
+        """Return a step in one of the areas, or None if the area has no suitable request."""

@@ -1,4 +1,4 @@
-"""Random values of attributes, good ones and wrong ones."""
+"""Random values of attributes, valid and invalid."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -44,14 +44,17 @@ Chance = random.Random
 
 
 class Values:
-    """Random values; what must be unique is counted up. `plain` ones come back as they went in."""
+    """Generator of values.
+
+    Unique values contain a counter. `plain` values are returned exactly as they were written.
+    """
 
     def __init__(self, chance: Chance, prefix: str = "v", *, plain: bool = False) -> None:
         self.chance, self.plain = chance, plain
         self._prefix, self._count = prefix, 0
 
     def good(self, attribute: Attribute) -> Any:
-        """A value that a scalar attribute takes."""
+        """Return a valid value of a scalar attribute."""
         made = _GOOD[attribute["type"]](self, attribute)
         if attribute.get("unique") and attribute["type"] in ("string", "text", "email"):
             made = f"{self._next()}{made}"[: attribute.get("maxLength", 200)]
@@ -61,7 +64,7 @@ class Values:
         return made
 
     def text(self, most: int = 3) -> str:
-        """Some words."""
+        """Return some words."""
         return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(1, most)))
 
     def _next(self) -> str:
@@ -155,7 +158,7 @@ _GOOD: Mapping[str, Callable[[Values, Attribute], Any]] = {
     "blocks": Values._blocks,
 }
 
-# Values that an attribute of a type may not take; some of them are taken and changed on the way.
+# Values that are invalid for an attribute type; some are accepted and converted.
 _ANY_WRONG: Sequence[Any] = (5, -1, 1.5, "", "zzz", True, False, [], {}, ["a"], {"a": 1}, None, "0", "true")
 _WRONG: Mapping[str, Sequence[Any]] = {
     "string": ("x" * 300, "x" * 61, "x", "UPPER", " "),
@@ -201,6 +204,6 @@ _WRONG: Mapping[str, Sequence[Any]] = {
 
 
 def wrong(chance: Chance, attribute: Attribute) -> Any:
-    """A value that a scalar attribute should refuse, or take and change."""
+    """Return a value that a scalar attribute should reject, or accept and change."""
     own = _WRONG.get(attribute["type"], ())
     return chance.choice(own) if own and chance.random() < 0.6 else chance.choice(_ANY_WRONG)

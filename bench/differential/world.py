@@ -1,4 +1,4 @@
-"""What is there at a point of time: the documents and files that requests may refer to."""
+"""The documents and files that exist at a point in time, for use in requests."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-Version = tuple[str, str]  # locale and status
+Version = tuple[str, str]  # locale, status
 
 
 @dataclass
 class Document:
-    """A document: the name of its reference, its versions, and what it was last told to hold."""
+    """A document: the name of its reference, its versions, and the values last written."""
 
     name: str
     uid: str
@@ -20,18 +20,18 @@ class Document:
 
     @property
     def reference(self) -> str:
-        """What stands for its documentId in a request."""
+        """The reference for its documentId."""
         return f"«doc:{self.name}»"
 
     def number(self) -> str:
-        """What stands for the number of a version of it: the default one, if it has that."""
+        """Return the reference for the row number of one version; of the default locale if it exists."""
         locale, status = min(self.versions, key=lambda v: (v[0] != LOCALES[0], v[1] != "published", v))
         return f"«id:{self.name}:{status}:{locale}»"
 
 
 @dataclass
 class World:
-    """Every document, by name, and how many files there are."""
+    """All documents, by name, and the uploaded files."""
 
     model: Model
     documents: dict[str, Document] = field(default_factory=dict)
@@ -39,32 +39,32 @@ class World:
     _count: int = -1
 
     def new(self, uid: str) -> Document:
-        """A document that is not there yet."""
+        """Return a document that does not exist yet."""
         self._count += 1
         return Document(str(self._count), uid)
 
     def add(self, uid: str) -> Document:
-        """A new document; whoever calls gives its names to the servers."""
+        """Add a new document. The caller must create it on the servers."""
         made = self.new(uid)
         self.documents[made.name] = made
         return made
 
     def of(self, uid: str, version: Version | None = None) -> list[Document]:
-        """The documents of a type; those alone that have a version."""
+        """Return the documents of a type; with `version`, only those that have it."""
         return [d for d in self.documents.values() if d.uid == uid and (not version or version in d.versions)]
 
     def type_of(self, document: Document) -> Type:
-        """The content type of a document."""
+        """Return a document's content type."""
         return self.model.types[document.uid]
 
     def said(self, uid: str, name: str) -> Iterator[Any]:
-        """The values that an attribute was told to hold, in any document of a type."""
+        """Yield the values last written for an attribute, in all documents of a type."""
         for document in self.of(uid):
             if document.said.get(name) is not None:
                 yield document.said[name]
 
     def copy(self) -> "World":
-        """A copy that can change on its own."""
+        """Return an independent copy."""
         documents = {
             name: Document(d.name, d.uid, set(d.versions), dict(d.said)) for name, d in self.documents.items()
         }

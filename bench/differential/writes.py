@@ -1,4 +1,4 @@
-"""Random writes, each of an area, to documents that are there or new ones."""
+"""Random writes, grouped by area, to existing or new documents."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -21,7 +21,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class Writes:
-    """Makes the random writes of one conversation, which keeps to a few documents of a type or two."""
+    """Generator of the random writes of one conversation, which uses a few documents of one or two types."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance = world, chance
@@ -32,7 +32,7 @@ class Writes:
         self._types = chance.choices(types, weights, k=2)
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """A write of one of the areas, or None where the type has nothing for it."""
+        """Return a write in one of the areas, or None if no type is suitable."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         every = list(self.world.model.types.values())
         others = self.chance.sample(every, len(every)) if area in _RARE else []
@@ -47,7 +47,7 @@ class Writes:
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
     ) -> Step:
-        """A POST or PUT of a body; sometimes with what shapes its answer."""
+        """Return a POST or PUT step; sometimes with parameters for the response."""
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
         version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
@@ -64,7 +64,7 @@ class Writes:
     def _step(
         self, type_: Type, document: Document | None, request: Request, body: Body, version: Version
     ) -> Step:
-        """What a write of a body to a version comes to."""
+        """Return the step for a write, with the requests that show its effect."""
         known = next(iter(self.world.of(type_.uid)), None) if type_.single else document
         told = known or self.world.new(type_.uid)
 
@@ -86,8 +86,9 @@ class Writes:
         )
 
     def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
-        """The requests that show the documents of a type, of those that some attributes lead to, and of those
-        that lead to it: what is published anew may be lost there.
+        """Return requests that read the type's documents, and those of related types in both directions.
+
+        Publishing a document can remove its relations there.
         """
         types = {type_.uid: type_}
         types |= {
@@ -100,7 +101,7 @@ class Writes:
         return tuple(request for one in types.values() for request in requests(self.world, one))
 
     def _targets(self, attributes: Attributes) -> set[str]:
-        """The types that attributes lead to, also from inside of components."""
+        """Return the target types of attributes, including those inside components."""
         found = {str(attribute.get("target")) for attribute in attributes.values()}
         for attribute in attributes.values():
             kinds = [attribute.get("component"), *attribute.get("components", ())]
@@ -109,7 +110,7 @@ class Writes:
         return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
-        """A body that should be taken: whole for a new document, a few attributes for another."""
+        """Return a valid body: complete for a new document, otherwise with a few attributes."""
         version = (locale, "published")
         if document is None or type_.single:
             return self.bodies.body(type_.attributes, version, 0.5)
@@ -119,7 +120,7 @@ class Writes:
         return self.bodies.body({name: type_.attributes[name] for name in names}, version, 1.0)
 
     def _base(self, type_: Type, document: Document | None) -> Body:
-        """What a body needs whatever else it has."""
+        """Return the values that every body needs."""
         if document and not type_.single:
             return {}
         needed = {name: found for name, found in type_.attributes.items() if found.get("required")}
@@ -130,15 +131,15 @@ class Writes:
         return self.chance.choice(found) if found else None
 
     def create(self, type_: Type, document: Document | None) -> Step:
-        """A new document."""
+        """Create a document."""
         return self._send(type_, None, self._good(type_, None))
 
     def update(self, type_: Type, document: Document | None) -> Step:
-        """Some attributes of one that is there."""
+        """Change some attributes of a document."""
         return self._send(type_, document, self._good(type_, document))
 
     def relations(self, type_: Type, document: Document | None) -> Step | None:
-        """A relation, in one of its forms, in the document or in a component of it."""
+        """Write a relation, in one of its forms, in the document or in a component."""
         name = self._pick(type_, "relation")
         if name is None or not leads_somewhere(self.world, type_.attributes[name]):
             return self._inner_link(type_, document, "relation")
@@ -147,7 +148,7 @@ class Writes:
         return self._link(type_, document, name)
 
     def media(self, type_: Type, document: Document | None) -> Step | None:
-        """Media, in one of its forms."""
+        """Write media, in one of its forms."""
         name = self._pick(type_, "media")
         if name is None or self.chance.random() < 0.2:
             return self._inner_link(type_, document, "media")
@@ -159,7 +160,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def _inner_link(self, type_: Type, document: Document | None, kind: str) -> Step | None:
-        """A link inside of a component."""
+        """Write a relation or media inside a component."""
         places = []
         for name, attribute in type_.attributes.items():
             inner = self.world.model.components.get(attribute.get("component", ""), {})
@@ -174,7 +175,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: made})
 
     def components(self, type_: Type, document: Document | None) -> Step | None:
-        """A component or a dynamic zone, whole, in parts, or as it was populated."""
+        """Write a component or dynamic zone: complete, partial, or as it was populated."""
         name = self._pick(type_, "component", "dynamiczone")
         if name is None:
             return None
@@ -205,7 +206,10 @@ class Writes:
         return self.bodies.component(attribute, version)
 
     def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
-        """A component that is there, named by its number, told something else; others left out or new."""
+        """Return components, of which one is identified by its number and changed.
+
+        Other components are left out or new.
+        """
         version = (LOCALES[0], "published")
         kind = attribute.get("component") or self.chance.choice(attribute["components"])
         part = self.bodies.body(self.world.model.components[kind], version, 0.4)
@@ -233,7 +237,7 @@ class Writes:
         return [part] if many == (self.chance.random() < 0.9) else part
 
     def drafts(self, type_: Type, document: Document | None) -> Step | None:
-        """A draft, and publishing it."""
+        """Write a draft, or publish it."""
         if not type_.drafts and self.chance.random() < 0.8:
             return None
         roll = self.chance.random()
@@ -251,7 +255,7 @@ class Writes:
         return self._send(type_, document, self._good(type_, document), (("status", status),))
 
     def locales(self, type_: Type, document: Document | None) -> Step | None:
-        """A version in a locale."""
+        """Write a version in another locale."""
         if not type_.localized and self.chance.random() < 0.8:
             return None
         locale = self.chance.choice((*LOCALES, *LOCALES[1:], *LOCALES[1:], "es", "*", ""))
@@ -264,7 +268,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, None), **body}, query)
 
     def validation(self, type_: Type, document: Document | None) -> Step:
-        """Values that are wrong, or taken and changed; a body that is none."""
+        """Write invalid values, values that are converted, or a body that is not an object."""
         roll, base = self.chance.random(), self._base(type_, document)
         if roll < 0.06:
             data: Any = self.chance.choice(
@@ -293,7 +297,7 @@ class Writes:
         return self._send(type_, document, {**base, **made}, query)
 
     def unique(self, type_: Type, document: Document | None) -> Step | None:
-        """A value that another document may have."""
+        """Write a value that another document may already have."""
         names = [n for n, found in type_.attributes.items() if found.get("unique") or found["type"] == "uid"]
         if not names:
             return None
@@ -306,7 +310,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value}, query)
 
     def delete(self, type_: Type, document: Document | None) -> Step:
-        """A document, or one locale of it, or what is not there."""
+        """Delete a document, one of its locales, or something that does not exist."""
         name = document.reference if document else "nothere"
         query: Query = ()
         if type_.localized and self.chance.random() < 0.6:
@@ -317,7 +321,7 @@ class Writes:
         return Step("", Request("DELETE", path, query), looks=self._looks(type_, type_.attributes))
 
     def form(self, type_: Type, document: Document | None) -> Step:
-        """A body as a form sends it."""
+        """Write a body as a form."""
         body = self._good(type_, document)
         flat = {n: v for n, v in body.items() if v is not None and not isinstance(v, dict | list)}
         written = {n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items()}
@@ -325,7 +329,7 @@ class Writes:
         return replace(made, request=replace(made.request, kind=_FORM, headers=()))
 
     def populated(self, type_: Type, document: Document | None) -> Step | None:
-        """A whole document as it was read, sent back."""
+        """Send a document back exactly as it was read."""
         if document is None and not type_.single:
             return None
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
@@ -337,14 +341,14 @@ class Writes:
         return self._send(type_, document, {}, data={"data": body})
 
     def round_trip(self, type_: Type, document: Document | None) -> Step | None:
-        """A document that was read with what it holds, changed a little and sent back."""
+        """Send a document back with small changes after reading it."""
         if document is None and not type_.single:
             return None
         body, query = RoundTrips(self.world, self.chance, self.bodies).body(type_, document)
         return self._send(type_, document, dict.fromkeys(type_.attributes), query, data={"data": body})
 
     def rules(self, type_: Type, document: Document | None) -> Step | None:
-        """Values at the edges of lengths, bounds, patterns and of what is unique; defaults."""
+        """Write values at the limits of lengths, bounds, patterns and uniqueness; and defaults."""
         names = [n for n, found in type_.attributes.items() if found["type"] in edges.SIMPLE]
         if not names:
             return None
@@ -373,7 +377,7 @@ class Writes:
         return [part] * self.chance.randint(0, attribute.get("max", 2) + 1)
 
     def blocks(self, type_: Type, document: Document | None) -> Step | None:
-        """Blocks with null at any depth."""
+        """Write blocks that contain null at any depth."""
         name = self._pick(type_, "blocks")
         if name is None:
             return None
@@ -381,7 +385,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def morph(self, type_: Type, document: Document | None) -> Step | None:
-        """A relation to documents of any type, or back from there."""
+        """Write a relation to documents of any type, or its other side."""
         names = morphs.morphs(type_)
         if not names:
             return None
@@ -390,7 +394,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def same_targets(self, type_: Type, document: Document | None) -> Step | None:
-        """Several relations to the same document."""
+        """Write several relations to the same document."""
         body = morphs.same_targets(self.chance, self.world, type_)
         if body is None:
             return None
@@ -398,13 +402,13 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), **body}, query)
 
     def content_type(self, type_: Type, document: Document | None) -> Step:
-        """A body with another content type."""
+        """Write a body with another content type."""
         made = self._send(type_, document, self._good(type_, document))
         return replace(made, request=protocol.with_content_type(self.chance, made.request))
 
 
 def _is_said(type_: Type, name: str, value: Any) -> bool:
-    """Whether a value of a body is remembered: what can be searched for or collide, and relations."""
+    """Return whether to remember a written value: relations, and values to search for or to repeat."""
     return isinstance(value, str | int | float) or type_.attributes.get(name, {}).get("type") == "relation"
 
 
@@ -429,6 +433,6 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write same targets": (Writes.same_targets, 10),
     "write content types": (Writes.content_type, 6),
 }
-_RARE = ("write blocks", "write morph", "write same targets")  # few types have what they are about
-# How much of a run each area gets.
+_RARE = ("write blocks", "write morph", "write same targets")  # areas for which few types are suitable
+# Weights of the areas in a run.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -1,7 +1,7 @@
-"""Holds short conversations with both servers, and compares what documents hold after each step.
+"""Sends short conversations of writes to both servers, and compares the stored documents after each step.
 
-A conversation starts from the state that was kept and ends at the first disagreement: what comes after
-that would differ because of it. Each new disagreement is shown by as few steps as do show it.
+A conversation starts from the saved state and ends at the first disagreement, because later differences would
+result from it. Each new disagreement is reported with as few steps as possible.
 """
 
 import random
@@ -19,34 +19,34 @@ from bench.differential.values import Chance
 from bench.differential.world import World
 from tests.conformance.compare import dig
 
-_STEPS = 8  # of a conversation, at most
-_ATTEMPTS = 12  # to make a step that shows a disagreement smaller
+_STEPS = 8  # limit for one conversation
+_ATTEMPTS = 12  # limit for reducing a step
 Make = Callable[[World, Chance, str], Maker]
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A step that was sent, and what its answers, or the reads after it, came to."""
+    """A step that was sent, and the verdict on its responses or on the reads after it."""
 
     step: Step
     verdict: Verdict
-    shown: Request | None = None  # the read that shows the disagreement, where it is not the answer itself
-    lasting: bool = False  # whether documents hold something else from now on, as they are known to
+    shown: Request | None = None  # the read that shows the disagreement, if the response itself does not
+    lasting: bool = False  # whether stored documents differ from now on, by a declared difference
 
     @property
     def agreed(self) -> bool:
-        """Whether the next step starts from one state."""
+        """Whether both servers are still in the same state."""
         same = self.verdict.theirs.status == self.verdict.ours.status
         return same and not self.verdict.left and not self.lasting
 
 
 class Writing:
-    """The conversations of one site."""
+    """Conversations about one site."""
 
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
         self._shrinking = shrinking
-        # A difference from before the write does not count as its outcome.
+        # Differences that existed before a write are not effects of that write.
         self._before = {
             (verdict.request, *found.key()) for verdict in look(judge, world) for found in verdict.found
         }
@@ -54,14 +54,14 @@ class Writing:
     def run(
         self, seed: str, steps: int, make: Make, areas: Mapping[str, int], only: Sequence[int] = ()
     ) -> None:
-        """Hold conversations until so many steps were sent, or those of some numbers alone."""
+        """Run conversations until `steps` steps were sent, or only those whose numbers are in `only`."""
         sent, number = 0, 0
         while number < len(only) if only else sent < steps:
             sent += self._converse(f"{seed}/{only[number] if only else number}", make, areas)
             number += 1
 
     def _converse(self, case: str, make: Make, areas: Mapping[str, int]) -> int:
-        """Hold one conversation; how many steps were sent."""
+        """Run one conversation. Returns the number of steps sent."""
         self._judge.pair.reset(case)
         maker = make(self._base.copy(), random.Random(case), f"c{case.rsplit('/', 1)[1]}-")
         sent: list[Sent] = []
@@ -79,7 +79,7 @@ class Writing:
         return max(len(sent), 1)
 
     def _send(self, step: Step) -> Sent:
-        """Send one step and look at what it changed."""
+        """Send one step, and read the documents that it changed."""
         judge = self._judge
         verdict = judge.ask(step.request)
         if verdict.took:
@@ -101,7 +101,7 @@ class Writing:
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
     def _learn(self, name: str, where: str, theirs: Answer, ours: Answer) -> None:
-        """Learn what each server calls something."""
+        """Store each server's value for a reference."""
         pair = self._judge.pair
         for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
             value = dig(answer.body, where, None)
@@ -109,14 +109,14 @@ class Writing:
                 server.names[name] = value
 
     def _replay(self, steps: Sequence[Step], last: Step) -> Sent:
-        """Send some steps again from the state that was kept, and then another."""
+        """Restore the saved state, send some steps again, and then the step `last`."""
         self._judge.pair.reset("shrinking")
         for step in steps:
             self._send(step)
         return self._send(last)
 
     def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
-        """Count the last of some steps; a new disagreement is shown with no more steps than needed."""
+        """Record the last step's result. A new disagreement is first reduced to the steps that it needs."""
         before, last = [one.step for one in sent[:-1]], sent[-1]
         if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
             before, last = self._shrink(before, last)
@@ -129,7 +129,7 @@ class Writing:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
-        """Leave out steps, then parts of the last one, for as long as the same difference shows."""
+        """Leave out steps, then parts of the last one, as long as the same difference appears."""
         first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:
@@ -154,6 +154,6 @@ class Writing:
         return before, last
 
     def _told(self, sent: Sent) -> str:
-        """The shape of the first difference, or nothing."""
+        """Return the shape of the first difference, or ""."""
         left, request = sent.verdict.left, sent.verdict.request
         return self._judge.shapes.difference(left[0], request) if left else ""
