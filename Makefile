@@ -6,8 +6,8 @@ SECONDS ?= 60
 REAL ?= ../shared/data
 N ?= 150000
 BIN := .venv/bin
-# Many images set this for the processes of a container. Tests and benchmarks start hundreds, and without compiled
-# modules each takes twice as long to import the server.
+# Many container images set this variable. It prevents compiled modules, so each of the hundreds of processes that tests
+# and benchmarks start would take twice as long to import the server.
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## List the targets

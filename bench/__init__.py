@@ -1,1 +1,1 @@
-"""Measurements of speed and memory: `python -m bench`, `python -m bench servers` (docs/performance.md)."""
+"""Benchmarks of speed and memory: `python -m bench`, `python -m bench servers` (docs/performance.md)."""

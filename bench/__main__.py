@@ -1,17 +1,17 @@
 """`python -m bench [KIND]` measures speed and memory. Kinds:
 
   bifolio     loading, reading, writing, memory and more (the default)
-  servers   the WSGI servers compared
-  search    building the search index, and searching
+  servers   comparison of WSGI servers
+  search    building the search index, and searches
   worst     the slowest queries, and how they delay other requests
-  attacks   others' requests while one client sends what costs much
-  history   reads and commits of git history
+  attacks   other clients' requests while one client sends expensive ones
+  history   reads of git history, and writes with commits
   events    event streams
   webhooks  deliveries of webhooks
   machines  three machines that share a git remote
   studio    load times of the studio's pages in a browser
-  size      sites of 1,000, 15,000 and N articles as a whole
-  caches    what each cache saves, and where
+  size      start, memory and searches of sites with 1,000, 15,000 and N articles
+  caches    time that each cache saves, by kind of work
 
 Everything runs in a temporary folder and on 127.0.0.1. Compared servers alternate within one run, so the
 ratios are reliable even on a busy machine.
@@ -57,11 +57,14 @@ from tests.signals import restore_in_children
 
 SIZES = (0, *(scaled(size, least) for size, least in ((1000, 50), (10_000, 60), (50_000, 70))))
 ATTACKED_ARTICLES, ATTACKED_COMMITS = scaled(5000, 60), scaled(4000, 40)
-WORST = scaled(10_000, 50)  # articles of the site that costly queries are sent to
-TO_COMPARE = (scaled(1000, 50), scaled(15_000, 60))  # articles of the sites beside a large one
+WORST = scaled(10_000, 50)  # articles in the site for costly queries
+TO_COMPARE = (
+    scaled(1000, 50),
+    scaled(15_000, 60),
+)  # articles in the smaller sites, for comparison with a large one
 LARGE = scaled(150_000, 70)
 SMALL, MEDIUM, _ = GROWTH = SIZES[1:]
-KEPT = Path("build/bench.json")  # what `python -m bench.figures` draws
+KEPT = Path("build/bench.json")  # input of `python -m bench.figures`
 CHOICES = (
     "bifolio",
     "servers",
@@ -80,7 +83,7 @@ BEGAN = time.perf_counter()
 
 
 def main() -> None:
-    """Measure what the command line asks for."""
+    """Run the measurements that the command line selects."""
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -125,7 +128,7 @@ def main() -> None:
 
 
 def _make_sites(folder: Path, sizes: Iterable[int], *, small: bool = False) -> dict[int, Path]:
-    """Make a site for each number of articles."""
+    """Create a site for each number of articles."""
     sites = {articles: folder / str(articles) for articles in sizes}
     for articles, root in sites.items():
         _say(f"making {articles:,} articles")
@@ -158,7 +161,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
-    writing.measure(some)  # the last two change what is there
+    writing.measure(some)  # the last two change the sites
     _say("history")
     history.measure(folder / "history", history.ARTICLES, history.COMMITS)
     _say("what is rendered for the first time")
@@ -166,7 +169,7 @@ def _measure(folder: Path, *, full: bool) -> None:
 
 
 def _say(what: str) -> None:
-    """Tell whoever looks on; the tables alone go to standard output."""
+    """Print progress to standard error; standard output contains only the tables."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

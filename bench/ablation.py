@@ -1,6 +1,6 @@
 """Ablation benchmark: processor time per read with and without each optimisation, in alternating rounds.
 
-All in one process, without a network.
+Everything runs in one process, without a network.
 """
 
 import sys
@@ -34,18 +34,18 @@ from server.service.read import Reader
 
 _out = patching.object
 ROUNDS = scaled(5, 1)
-REQUESTS = scaled(60)  # of each kind in a round
+REQUESTS = scaled(60)  # per kind and round
 _numbers = counting()
 
 
 @dataclass(frozen=True)
 class Optimisation:
-    """One optimisation, the request that measures it, and a patch that disables it."""
+    """An optimisation, the request that measures its effect, and a patch that disables it."""
 
     name: str
     requests: str
     without: Callable[[], Any]
-    again: bool = False  # the same request again, not one that was never seen
+    again: bool = False  # repeat the same request instead of sending new ones
 
 
 def _nothing_kept(self: Fragments, shown: Any) -> Any:
@@ -80,7 +80,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    """Give the app the handler that reads of a document would have."""
+    """Register the handler that would serve reads of documents without the optimisation."""
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:
@@ -104,7 +104,7 @@ def measure(root: Path, articles: int) -> None:
     for optimisation in OPTIMISATIONS:
         paths = kinds[optimisation.requests].paths
         for _ in range(3):
-            _ask(app, paths, again=optimisation.again)  # makes what is made on first use
+            _ask(app, paths, again=optimisation.again)  # warms up everything that is created on first use
         taken: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(ROUNDS):
             for with_it in (True, False):
@@ -122,7 +122,7 @@ def measure(root: Path, articles: int) -> None:
 
 
 def _ask(app: Any, paths: Any, *, again: bool) -> float:
-    """Seconds of the processor for one request, the median."""
+    """Return the median processor time of one request, in seconds."""
     taken = []
     for i in range(REQUESTS):
         path = paths[0] if again else f"{paths[i % len(paths)]}&unlike={next(_numbers)}"

@@ -1,4 +1,4 @@
-"""The site that is attacked: articles with a long history, pictures, an account, and a public role."""
+"""The site for attacks: articles with a long history, pictures, an account, and a public role."""
 
 import io
 import json
@@ -19,7 +19,7 @@ from server.auth.users import Users
 PICTURES = 12
 PASSWORD = "a password of some length"
 NAME = "reader"
-CONFLICTING = "conflicts"  # the branch whose changes conflict with those of main
+CONFLICTING = "conflicts"  # a branch that conflicts with main
 _SETTINGS = """name: Attacked
 api: {populate_with_pagination: allow}
 roles:
@@ -37,7 +37,7 @@ roles:
 
 @dataclass(frozen=True)
 class AttackSite:
-    """A site to attack: its folder, its articles, its commits from the oldest on, a full-access token."""
+    """A site to attack: its folder, articles, commits (oldest first), and a full-access token."""
 
     root: Path
     sizes: Sizes
@@ -46,7 +46,7 @@ class AttackSite:
 
 
 def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
-    """Make the site, whose pictures differ between the first commits of its history and the last."""
+    """Create the site. Its pictures differ between the first and the last commits."""
     sizes = make_site(root, articles)
     (root / "site.yaml").write_text(_SETTINGS)
     _replace_pictures(root, "first")
@@ -58,7 +58,7 @@ def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
 
 
 def picture(width: int, height: int, seed: int = 0) -> bytes:
-    """Return a JPEG with noise, so that it does not compress to nothing."""
+    """Return a JPEG with noise, which does not compress well."""
     noise = random.Random(seed).randbytes(64 * 64 * 3)
     file = io.BytesIO()
     Image.frombytes("RGB", (64, 64), noise).resize((width, height)).save(file, "JPEG")
@@ -76,7 +76,7 @@ def _replace_pictures(root: Path, which: str) -> None:
 
 
 def _make_conflicts(root: Path, origin: str, articles: int) -> None:
-    """Make a branch of a commit that gives articles other titles than the commits after it do."""
+    """Create a branch that changes the titles of articles which later commits on main change as well."""
     head = f"commit refs/heads/{CONFLICTING}\ncommitter A <a@example.org> 1790000000 +0000\n"
     parts = [f"{head}data 1\nc\nfrom {origin}\n".encode()]
     for path in map(article_path, range(min(articles, 500))):
@@ -87,7 +87,7 @@ def _make_conflicts(root: Path, origin: str, articles: int) -> None:
 
 
 def worst_text(kind: str) -> str:
-    """Return words that cost much to look for: many, mistyped, or beginnings of many words."""
+    """Return words that are expensive to search for: many, mistyped, or beginnings of many words."""
     if kind == "mistyped":
         return " ".join(f"{word}zx" for word in WORDS[:60])[:490]
     if kind == "phrases":
@@ -96,5 +96,5 @@ def worst_text(kind: str) -> str:
 
 
 def as_json(data: object) -> bytes:
-    """Return a body."""
+    """Return a JSON body."""
     return json.dumps(data).encode()

@@ -1,4 +1,4 @@
-"""Attacks by which one client tries to exhaust a server: one for each kind of costly request."""
+"""Attacks in which one client tries to exhaust a server: one attack for each kind of expensive request."""
 
 import itertools
 import socket
@@ -15,15 +15,15 @@ from bench.effort import scaled
 from bench.host import HOST
 from bench.sites import WORDS, article_id
 
-CONNECTIONS = scaled(48, 4)  # of one attack
+CONNECTIONS = scaled(48, 4)  # connections in one attack
 STREAMS = scaled(2000, 8)
-STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")  # one client may have 500 streams
+STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")  # the limit is 500 streams per client
 _TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request of an attack."""
+    """One request in an attack."""
 
     path: str
     method: str = "GET"
@@ -36,7 +36,7 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections; `make` makes one by its number."""
+    """Requests that one client sends on many connections; `make` returns a request by its number."""
 
     name: str
     make: Make
@@ -45,7 +45,7 @@ class Attack:
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
-    """Send a request, read the response, and return its status; 0 if the connection breaks."""
+    """Send a request and return the response status; 0 if the connection breaks."""
     try:
         connection.request(request.method, request.path, request.body, dict(request.headers))
         response = connection.getresponse()
@@ -57,7 +57,7 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
 
 
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack for some seconds; return how many responses had each status, 0 for a broken connection."""
+    """Attack for some seconds. Returns the number of responses by status; 0 means a broken connection."""
     if attack.opens_streams:
         return _run_streams(port, seconds)
     statuses: Counter[int] = Counter()
@@ -82,7 +82,7 @@ def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int)
 
 
 def _run_streams(port: int, seconds: float) -> "Counter[int]":
-    """Open many event streams; every other one never reads."""
+    """Open many event streams, half of which never read."""
     end, opened, statuses = time.monotonic() + seconds, list[socket.socket](), Counter[int]()
     for number in range(STREAMS):
         source = (STREAM_HOSTS[number % len(STREAM_HOSTS)], 0)
@@ -114,7 +114,7 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
     return statuses
 
 
-# --- what is sent --------------------------------------------------------------------------------
+# --- requests -------------------------------------------------------------------------------------
 
 
 def _commit(site: AttackSite, number: int) -> str:
@@ -122,7 +122,7 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a read that is never the same; `{commit}` in it is another commit each time."""
+    """Return a generator of reads that are all different; `{commit}` in the path becomes a commit."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))
@@ -138,7 +138,7 @@ def _authorized(site: AttackSite) -> dict[str, str]:
 
 
 def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
-    """Return a request of the holder of a token, with a body."""
+    """Return a generator of requests with a token and a body."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{other}", article_id(number % site.sizes.articles))

@@ -21,12 +21,12 @@ from bench.serving import Serving, bifolio
 from bench.sites import article_id
 from bench.tables import median_and_p99, ratio, show, size
 
-SOURCE = "127.0.0.2"  # the address of the bystanders; an attacker has another one
+SOURCE = "127.0.0.2"  # address of the other clients; the attacker has a different one
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
-_SMOKE_STEP = 16  # At a smaller share, only every sixteenth attack is tried.
-KEPT_COMMITS = 3  # of the past, which bystanders read again and again
+_SMOKE_STEP = 16  # If BENCH_SHARE is below 1, only every sixteenth attack runs.
+KEPT_COMMITS = 3  # number of past commits that the other clients read repeatedly
 
 
 def _article(site: AttackSite, number: int) -> str:
@@ -53,7 +53,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """Latencies of one kind of request, in seconds, and the number of failures by status."""
+    """Latencies of one kind of request in seconds, and the number of failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -61,18 +61,18 @@ class Taken:
 
 @dataclass
 class Outcome:
-    """Measurements of one attack."""
+    """Measurements for one attack."""
 
     attack: Attack
     quiet: dict[str, Taken]
     attacked: dict[str, Taken]
-    memory: tuple[int, int]  # before, and the most since
-    disk: int  # bytes more
+    memory: tuple[int, int]  # before the attack, and the maximum since
+    disk: int  # growth in bytes
     statuses: "Counter[int]"
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Run attacks on a new site, each against a new server, and print what others get meanwhile."""
+    """Run each attack against a new server, and print how the requests of other clients are affected."""
     site = make_attack_site(root, articles, commits)
     attacks = ATTACKS if SHARE >= 1 else ATTACKS[::_SMOKE_STEP]
     outcomes = [_measure(site, attack) for attack in attacks]
@@ -111,7 +111,7 @@ def _p50_p99(taken: Taken) -> tuple[float, float]:
 def _measure(site: AttackSite, attack: Attack) -> Outcome:
     with bifolio(site.root, workers=2) as serving:
         _wait_for_index(serving)
-        # Both workers load what they load late, and make states of the past.
+        # Warm up: both workers import late modules and build states of past commits.
         for number in range(KEPT_COMMITS * 6):
             for make in KINDS.values():
                 request = make(site, number)
@@ -131,7 +131,7 @@ def _measure(site: AttackSite, attack: Attack) -> Outcome:
 
 
 def _wait_for_index(serving: Serving) -> None:
-    """Wait until both workers search with the index."""
+    """Wait until both workers use the search index."""
     end = time.monotonic() + INDEX_S
     while time.monotonic() < end:
         answers = [json.loads(serving.get(f"/search?q=harbour&n={n}")) for n in range(8)]
@@ -144,7 +144,7 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Return the bystanders' latencies during an attack, its statuses, and the peak memory."""
+    """Return the other clients' latencies during an attack, the attack's statuses, and the peak memory."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
@@ -173,7 +173,7 @@ def _observe_attack(
 
 
 def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Taken]:
-    """Send requests of each kind for some seconds, each on a connection of its own."""
+    """Send requests of each kind for some seconds, each kind on its own connection."""
     found = {kind: Taken() for kind in KINDS}
     threads = [
         threading.Thread(target=_send, args=(serving.port, site, kind, seconds, taken))
@@ -207,6 +207,6 @@ def _add(into: dict[str, Taken], found: dict[str, Taken]) -> None:
 
 
 def _disk(root: Path) -> int:
-    """Return the bytes that a site takes on disk."""
+    """Return a site's size on disk in bytes."""
     listed = subprocess.run(["du", "-sb", str(root)], capture_output=True, text=True, check=False)
     return int(listed.stdout.split()[0])

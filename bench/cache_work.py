@@ -1,6 +1,6 @@
-"""The work that `bench.caches` watches: starts, reads, writes, history, search, events, pages and checks.
+"""Work that `bench.caches` measures: starts, reads, writes, history, search, events, pages and checks.
 
-All of it happens in one process, without a network.
+Everything runs in one process, without a network.
 """
 
 import json
@@ -42,19 +42,19 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.check.survey import survey
 
 ARTICLES = scaled(2000, 30)
-REQUESTS = scaled(300, 4)  # of each kind
+REQUESTS = scaled(300, 4)  # per kind
 WRITES = scaled(60, 3)
 PEOPLE = scaled(50, 3)
 POSTS = scaled(1000, 5)
 PICTURES = 10
 PUSHES = scaled(10)
-ENCODINGS = "gzip, deflate, br, zstd"  # of browsers
+ENCODINGS = "gzip, deflate, br, zstd"  # as browsers send it
 During = Callable[[str, int], AbstractContextManager[None]]
 _numbers = counting()
 
 
 class Client:
-    """Sends requests to the app of an open site, with a full-access token if it has one."""
+    """Sends requests to the app of an open site, optionally with a token."""
 
     def __init__(self, opened: OpenSite, token: str = "", **environ: str) -> None:
         site = opened.site
@@ -64,7 +64,7 @@ class Client:
         self._environ = environ | ({"HTTP_AUTHORIZATION": f"Bearer {token}"} if token else {})
 
     def send(self, method: str, target: str, data: Any = None, **more: str) -> bytes:
-        """Return the body of a response. RuntimeError for an error."""
+        """Return the body of the response. Raises RuntimeError if the status is an error."""
         path, _, query = target.partition("?")
         body = b"" if data is None else json.dumps(data).encode()
         environ = {
@@ -91,24 +91,24 @@ class Client:
         return sent
 
     def receive(self, method: str, path: str) -> None:
-        """Ask what the server asks before it reads the body of a request."""
+        """Call the checks that the server makes before it reads a request body."""
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path, **self._environ}
         self._entrance.most_bytes(environ)
         self._entrance.waits_long(environ)
 
     def read(self, *targets: str) -> None:
-        """Read content, each time with a number that makes the request unlike all others."""
+        """Send reads, each with a number that makes it different from all others."""
         for target in targets:
             self.send("GET", f"{target}{'&' if '?' in target else '?'}unlike={next(_numbers)}")
 
     def repeat(self, target: str, times: int = 1, **more: str) -> None:
-        """Send the same GET some times."""
+        """Send the same GET several times."""
         for _ in range(times):
             self.send("GET", target, **more)
 
 
 def run(folder: Path, during: During) -> None:
-    """Do all work, each kind within `during(its name, how many items it consists of)`."""
+    """Do all work, each kind inside `during(name, number of items)`."""
     site, posts = folder / "site", folder / "posts"
     site.mkdir()
     sizes = make_site(site, ARTICLES)
@@ -143,7 +143,7 @@ def _open(root: Path) -> OpenSite:
 
 
 def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """Each kind of read, by the public and with a token; new ones, then the same again."""
+    """Send each kind of read, as the public and with a token: new requests, then repeated ones."""
     for who, token in (("", ""), (" with a token", writing_token(opened.site.root))):
         client = Client(opened, token)
         for case in cases(sizes):
@@ -161,7 +161,7 @@ def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _write_pictures(root: Path) -> None:
-    """Some pictures in the history of a site, of noise, so that each is a file of a MB."""
+    """Add pictures with noise to the site's history, so each file is about 1 MB."""
     (root / UPLOADS).mkdir(parents=True)
     for i in range(PICTURES):
         noise = Image.frombytes("RGB", (640, 480), random.Random(i).randbytes(640 * 480 * 3))
@@ -208,7 +208,7 @@ def _writes(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _events(opened: OpenSite, during: During) -> None:
-    """The log of the events that the writes made, for many streams and readers; and who is where."""
+    """Read the event log with many streams and readers, and use presence."""
     client = Client(opened, writing_token(opened.site.root))
     with during("the log of events", WRITES):
         client.repeat("/events?limit=50", WRITES)
@@ -279,7 +279,7 @@ def _pages(opened: OpenSite, during: During) -> None:
 
 
 def _search(opened: OpenSite, folder: Path, during: During) -> None:
-    """Make an index here, though a server has a process for it; then search in that of the server."""
+    """Build a search index in this process, which a server does in another; then search in the server's."""
     state = opened.site.state
     folder.mkdir()
     articles = state.snapshot.tables["api::article.article"].versions.values()
@@ -320,7 +320,7 @@ def _check(root: Path, during: During) -> None:
 
 
 def _make_posts(root: Path) -> None:
-    """Posts in TOML, of which the names of files say two attributes, and one has a pattern."""
+    """Create posts in TOML. Their file names contain two attributes, and one attribute has a pattern."""
     write_types(root)
     attributes = {
         "title": {"type": "string"},
@@ -348,7 +348,7 @@ def _post(i: int) -> str:
 
 
 def _behind_a_proxy(opened: OpenSite, during: During) -> None:
-    """Requests that a trusted proxy passes on, of many clients, whose rate is limited."""
+    """Send requests from many rate-limited clients through a trusted proxy."""
     client = Client(opened)
     client.read("/api/posts")
     with during("a read behind a proxy", REQUESTS):
@@ -362,7 +362,7 @@ def _behind_a_proxy(opened: OpenSite, during: During) -> None:
 
 
 def _follow(opened: OpenSite, folder: Path, during: During) -> None:
-    """Take over commits that somebody has pushed to a remote."""
+    """Apply commits that another clone has pushed to a remote."""
     site, other = opened.site, folder / "other"
     git(folder, "clone", "--quiet", str(site.root), str(other))
     git(site.root, "remote", "add", "origin", str(other))

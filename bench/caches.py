@@ -1,8 +1,8 @@
 """`python -m bench caches`: what each cache saves in the requests, starts and jobs that use it.
 
-Counts the calls and misses of every `lru_cache` of the server, of every `server.bounded.Cache` and of the
-values that the index keeps with its documents. `python -m bench.caches FOLDER` runs the work in a process of
-its own, because the decorators must be replaced before the server is imported.
+Counts calls and misses of every `lru_cache` in the server, every `server.bounded.Cache`, and the values that
+the index caches with its documents. `python -m bench.caches FOLDER` does the work in a separate process,
+because the decorators must be replaced before the server is imported.
 """
 
 import functools
@@ -23,9 +23,9 @@ from typing import Any
 
 from bench.tables import count, show
 
-FEW_MISSES = 20  # of fewer, most are slow first ones, so that the last is computed again
-LONG_S = 0.0005  # a shorter miss is rarely interrupted
-TIMED_S = 0.02  # how long a hit or a miss is repeated
+FEW_MISSES = 20  # with fewer misses, most are slow first ones, so the last miss is repeated
+LONG_S = 0.0005  # shorter misses are rarely interrupted, so wall time is used
+TIMED_S = 0.02  # a hit or miss is repeated for this long
 _real_lru_cache = functools.lru_cache
 
 
@@ -36,32 +36,32 @@ class Probe:
     name: str
     calls: int = 0
     misses: int = 0
-    taken: list[float] = field(default_factory=list)  # seconds of each miss
+    taken: list[float] = field(default_factory=list)  # duration of each miss in seconds
     look_up: Callable[[], Any] | None = None
     compute: Callable[[], Any] | None = None
-    infos: list[Callable[[], Any]] = field(default_factory=list)  # `cache_info` of its lru_caches
+    infos: list[Callable[[], Any]] = field(default_factory=list)  # `cache_info` functions of its lru_caches
 
     def totals(self) -> tuple[int, int]:
-        """Return how many calls and misses there were so far."""
+        """Return the numbers of calls and misses so far."""
         found = [info() for info in self.infos]
         misses = self.misses + sum(info.misses for info in found)
         return self.calls + misses - self.misses + sum(info.hits for info in found), misses
 
     @cached_property
     def miss_s(self) -> float:
-        """How long a miss takes, the median in seconds."""
+        """The median duration of a miss in seconds."""
         if self.compute and len(self.taken) < FEW_MISSES:
             return _repeated_s(self.compute)
         return median(self.taken) if self.taken else 0.0
 
     @cached_property
     def hit_s(self) -> float:
-        """How long a hit takes, in seconds."""
+        """The duration of a hit in seconds."""
         return _repeated_s(self.look_up) if self.look_up else 0.0
 
 
 def _repeated_s(call: Callable[[], Any]) -> float:
-    """Return how many seconds a call takes that has been made before."""
+    """Return how many seconds a repeated call takes."""
     call()
     once = timeit(call, number=1)
     times = max(1, round(TIMED_S / max(once, 1e-7)))
@@ -69,34 +69,34 @@ def _repeated_s(call: Callable[[], Any]) -> float:
 
 
 def _used_s() -> float:
-    """Return the seconds of processors that this process and its commands of git have taken."""
+    """Return the processor time of this process and its git processes, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 @dataclass(frozen=True)
 class Use:
-    """What one kind of work did with one cache."""
+    """How one kind of work used one cache."""
 
     work: str
     probe: Probe
     calls: int
     misses: int
-    items: int  # requests, documents or whatever the work consists of
-    seconds: float  # of a processor, for all of them
+    items: int  # number of requests, documents or other units of work
+    seconds: float  # processor time of all items
 
     @property
     def saved_s(self) -> float:
-        """Seconds that the cache saved in one item."""
+        """The seconds that the cache saved per item."""
         return (self.calls - self.misses) * (self.probe.miss_s - self.probe.hit_s) / self.items
 
     @property
     def share(self) -> float:
-        """Which part of the time the item would have taken without the cache was saved."""
+        """The share of an item's time that the cache saved, relative to the time without the cache."""
         return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
 
 
 class Probes:
-    """The probes of one process, and what each kind of work did with them."""
+    """All probes of the process, and how each kind of work used them."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Probe] = {}
@@ -109,7 +109,7 @@ class Probes:
 
     @contextmanager
     def during(self, work: str, items: int) -> Iterator[None]:
-        """Attribute what happens meanwhile to a kind of work, which consists of so many items."""
+        """Context manager: attribute calls and misses inside it to a kind of work with some items."""
         before = {name: probe.totals() for name, probe in self.by_name.items()}
         began = _used_s()
         yield
@@ -122,7 +122,7 @@ class Probes:
                 self.uses.append(use)
 
     def install(self) -> None:
-        """Replace `lru_cache` and `cache`, then the methods of the caches that are not decorators."""
+        """Replace `lru_cache` and `cache`, then the methods of caches that are not decorators."""
         functools.lru_cache = self._lru_cache
         functools.cache = self._lru_cache(maxsize=None)
         self._watch_bounded(import_module("server.bounded").Cache)
@@ -132,7 +132,7 @@ class Probes:
         self._watch_pair(ordering, "_mask", "bits_of")
 
     def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
-        """Stand in for `functools.lru_cache`; hits cost what they cost there."""
+        """Replace `functools.lru_cache`; hits cost the same as in the original."""
         if callable(maxsize):
             return self._decorated(maxsize, 128)
         return lambda function: self._decorated(function, maxsize)
@@ -158,7 +158,7 @@ class Probes:
         return cached
 
     def _watch_bounded(self, cache: Any) -> None:
-        """A miss lasts from a `get` that finds nothing to the `put` of the same key in the same thread."""
+        """Measure a miss from a `get` that finds nothing to the `put` of the same key in the same thread."""
         get, put, since = cache.get, cache.put, dict[tuple[int, int, Any], _Watch]()
 
         def counted_get(self_: Any, key: Any) -> Any:
@@ -187,7 +187,7 @@ class Probes:
         return found
 
     def _watch_fragments(self, fragments: Any) -> None:
-        """Count the documents and components within the groups that a `Fragments` keeps."""
+        """Count documents and components within the groups that a `Fragments` caches."""
         of, probe = fragments.of, self.of("server.index.fragments, an entry")
 
         def watched_of(self_: Any, shown: Any, make: Callable[[Any], bytes]) -> Any:
@@ -203,7 +203,7 @@ class Probes:
         fragments.of = watched_of
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
-        """Watch a function that calls another one of its module if it finds nothing kept."""
+        """Measure a function that calls another function in its module if nothing is cached."""
         looks, computes = getattr(module, look_up), getattr(module, compute)
         probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
 
@@ -235,32 +235,35 @@ class Probes:
 
 
 class _Watch:
-    """Tells seconds; of what takes long, those of a processor, which are the same on a busy machine."""
+    """Stopwatch. Long durations are in processor time, which does not depend on the machine's load."""
 
     def __init__(self) -> None:
         self._used_s, self._began = _used_s(), perf_counter()
 
     def seconds(self) -> float:
-        """Return how long ago it was made."""
+        """Return the seconds since it was created."""
         taken = perf_counter() - self._began
         return _used_s() - self._used_s if taken > LONG_S else taken
 
 
 class _Item:
-    """Stands for a document of which something is kept."""
+    """Stand-in for a cached document."""
 
 
 _ITEM = _Item()
 
 
 def measure(folder: Path, *, full: bool) -> None:
-    """Print the table, from a process that has imported nothing of the server yet."""
+    """Print the table, from a new process that has not imported the server."""
     command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
     subprocess.run(command, check=True)
 
 
 def main() -> None:
-    """Do all work in a folder, and print what each cache saves where it saves most; `--full`: anywhere."""
+    """Do all work in a folder, and print what each cache saves in the work where it saves most.
+
+    With `--full`, print all kinds of work.
+    """
     probes = Probes()
     probes.install()
     import_module("bench.cache_work").run(Path(sys.argv[1]), probes.during)

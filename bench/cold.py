@@ -1,7 +1,7 @@
-"""First read of each document after a start: nothing is rendered yet.
+"""First read of each document after a start, when nothing is rendered yet.
 
-The other tables send requests that were not sent before, but a document that another answer showed
-is rendered already. Here nothing is: what a request finds ready is the index alone.
+In the other tables, requests are new, but their documents may already be rendered for another response. Here,
+only the index is in memory.
 """
 
 import time
@@ -17,18 +17,18 @@ from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
 
-REQUESTS = scaled(60)  # of each kind, all of other documents, which together fit into the caches
+REQUESTS = scaled(60)  # per kind; all documents are different and fit into the caches
 KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
 _numbers = counting()
 
 
 def measure(root: Path, sizes: Sizes) -> None:
-    """Print the medians of some kinds of requests: never rendered, rendered before, after a change."""
+    """Print the medians for some kinds of requests: never rendered, rendered before, and after a change."""
     rows = []
     for case in cases(sizes):
         if case.name in KINDS:
             with bifolio(root, workers=1) as serving:
-                fetch(connection := serving.connect(), "/api/tags?")  # loads what the first request loads
+                fetch(connection := serving.connect(), "/api/tags?")  # warms up what the first request loads
                 connection.close()
                 paths = case.paths[:REQUESTS]
                 never, before = _median_ms(serving, paths), _median_ms(serving, paths)
@@ -43,9 +43,9 @@ def measure(root: Path, sizes: Sizes) -> None:
 def _median_ms(
     serving: Serving, paths: Sequence[str], writer: str | None = None, sizes: Sizes | None = None
 ) -> float:
-    """The median of requests, one after another, each with a number that makes it unlike all others.
+    """Return the median duration of consecutive requests in ms. All requests are different.
 
-    With a `writer`, the token of one who may write, another article is changed before each.
+    If `writer` is a token, another article is changed before each request.
     """
     connection, taken = serving.connect(), []
     for i, path in enumerate(paths):

@@ -1,4 +1,4 @@
-"""`python -m bench servers`: the WSGI servers, with the empty app and with a list of Bifolio's."""
+"""`python -m bench servers`: compares WSGI servers, with an empty app and with a list from Bifolio."""
 
 import pickle
 import subprocess
@@ -27,7 +27,7 @@ Turns = dict[str, list[Result]]
 
 
 def measure(folder: Path, rounds: int) -> None:
-    """Measure every server that can be had, in turns, and print a table for each app."""
+    """Measure all available servers in turns, and print a table for each app."""
     root = folder / "site"
     root.mkdir()
     make_site(root, ARTICLES)
@@ -47,7 +47,7 @@ def measure(folder: Path, rounds: int) -> None:
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:
-    """Install servers into a throw-away environment; its packages' folder, or None where that fails."""
+    """Install servers in a temporary environment. Returns its packages' folder, or None if that fails."""
     if not missing:
         return None
     home = folder / "servers"

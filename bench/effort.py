@@ -1,7 +1,7 @@
-"""How much the benchmarks measure: a share of their usual documents, requests and seconds.
+"""Size of the benchmarks: a share of the usual documents, requests and seconds.
 
-`BENCH_SHARE=0.01 make bench` runs everything at nearly its smallest size, to see that it runs. The figures
-mean nothing then.
+`BENCH_SHARE=0.01 make bench` runs everything at nearly the smallest size, to check that it works. The figures
+are meaningless then.
 """
 
 import os
@@ -10,10 +10,10 @@ SHARE = float(os.environ.get("BENCH_SHARE", "1"))
 
 
 def scaled(usual: int, least: int = 2) -> int:
-    """Return how many to measure where it is usually so many."""
+    """Return a number for this run, given the usual number."""
     return max(least, round(usual * SHARE)) if SHARE < 1 else usual
 
 
 def scaled_seconds(usual: float) -> float:
-    """Return for how many seconds to measure, at least a quarter of one."""
+    """Return a duration for this run, given the usual one; at least 0.25 s."""
     return max(0.25, usual * SHARE) if SHARE < 1 else usual

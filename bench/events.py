@@ -1,4 +1,4 @@
-"""Benchmark event streams: memory per stream, delivery time of an edit, effect on read latency."""
+"""Benchmark of event streams: memory per stream, delay from an edit to its event, and effect on reads."""
 
 import selectors
 import socket
@@ -19,9 +19,9 @@ from bench.tables import count, ratio, show, size
 from server.api.serving.http_server import most_connections
 
 STREAMS, WORKERS = scaled(2000), 2
-BATCH = 100  # clients that connect at once
+BATCH = 100  # clients that connect at the same time
 EDITS = scaled(21)
-SECONDS = scaled_seconds(5)  # of reads, in each turn
+SECONDS = scaled_seconds(5)  # seconds of reads in each turn
 _REQUEST = f"GET /events HTTP/1.1\r\nHost: {HOST}\r\nAccept: text/event-stream\r\n\r\n".encode()
 _EDITED = ", an edit each second"
 _KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREAMS:,} streams{_EDITED}")
@@ -40,7 +40,7 @@ class Crowd:
         self._thread.start()
 
     def open(self, number: int) -> None:
-        """Open so many streams, some at a time; returns when all have begun."""
+        """Open a number of streams, a few at a time. Returns when all have started."""
         for begun in range(0, number, BATCH):
             for _ in range(min(BATCH, number - begun)):
                 client = socket.create_connection((HOST, self._port), timeout=10)
@@ -52,14 +52,17 @@ class Crowd:
             self.wait(1)
 
     def wait(self, events: int) -> None:
-        """Wait until each stream has told of so many events, `welcome` included. Raises RuntimeError."""
+        """Wait until each stream has sent a number of events, including `welcome`.
+
+        Raises RuntimeError on timeout.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: min(self._told.values()) >= events, 30):
                 raise RuntimeError(f"{sum(n < events for n in self._told.values())} streams told too little")
 
     @property
     def told(self) -> int:
-        """How many events the slowest stream has told of."""
+        """The number of events that the slowest stream has sent."""
         with self._changed:
             return min(self._told.values())
 
@@ -88,15 +91,15 @@ class Crowd:
 
 
 def measure(root: Path, articles: int, rounds: int) -> None:
-    """Print what streams take and how soon they tell, and what reads take beside them."""
-    most_connections()  # so many files as that, this process may open too
+    """Print the memory and delay of streams, and the effect on reads at the same time."""
+    most_connections()  # this process needs as many open files
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
     found: dict[str, list[Result]] = {kind: [] for kind in _KINDS}
     with bifolio(root, WORKERS) as serving:
         run(serving, Requests(paths), 2)
         crowd = Crowd(serving)
-        crowd.open(2 * BATCH)  # so that both workers have loaded what they need
+        crowd.open(2 * BATCH)  # warms up both workers
         crowd.close()
         before = server_memory(serving)
         crowd = Crowd(serving)
@@ -138,8 +141,8 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
 
 
 def _edit(crowd: Crowd, root: Path, number: int) -> float:
-    """Seconds from an edit on disk until the last stream has told of it."""
-    time.sleep(0.2)  # what the last edit brought about is over
+    """Return the seconds from an edit on disk until the last stream has sent the event."""
+    time.sleep(0.2)  # until the last edit is completely processed
     told, began = crowd.told, time.perf_counter()
     _write(root, number)
     crowd.wait(told + 1)
@@ -147,7 +150,7 @@ def _edit(crowd: Crowd, root: Path, number: int) -> float:
 
 
 def _write(root: Path, number: int) -> None:
-    """Give a document another title, on disk."""
+    """Change a document's title on disk."""
     path = root / article_path(number)
     lines = path.read_text(encoding="utf-8").split("\n")
     lines[1] = f"title: Edited {number} at {time.time_ns()}"
@@ -155,7 +158,7 @@ def _write(root: Path, number: int) -> None:
 
 
 def _run_beside_edits(serving: Serving, root: Path, paths: Sequence[str], turn: int) -> Result:
-    """Reads while a document is edited each second."""
+    """Measure reads while a document is edited every second."""
     stop = threading.Event()
 
     def edit() -> None:
@@ -174,12 +177,12 @@ def _run_beside_edits(serving: Serving, root: Path, paths: Sequence[str], turn: 
 
 
 def server_memory(serving: Serving) -> int:
-    """Return the proportional bytes of all processes of a server."""
+    """Return the memory (PSS) of all processes of a server, in bytes."""
     below, found = [serving.pid], set[int]()
     while below:
         pid = below.pop()
         found.add(pid)
-        with suppress(FileNotFoundError, ProcessLookupError):  # A git command that has ended meanwhile.
+        with suppress(FileNotFoundError, ProcessLookupError):  # A git process that has ended in the meantime.
             for listed in Path(f"/proc/{pid}/task").glob("*/children"):
                 below.extend(map(int, listed.read_text().split()))
     return sum(_pss(pid) for pid in found)

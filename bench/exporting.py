@@ -1,4 +1,4 @@
-"""Exporting: documents per second into files, next to writing the same bytes in the plainest way."""
+"""Benchmark of exports: documents per second, compared with simply writing the same bytes."""
 
 import shutil
 import time
@@ -15,7 +15,7 @@ POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print how fast sites are exported: all of it, when nothing changed, when one article did."""
+    """Print the speed of exports: of everything, after no change, and after one changed article."""
     rows = [row for articles, root in sites.items() for row in _rows(articles, root)]
     head = ["export", "documents/s", "seconds", "files", "next to writing the same bytes"]
     show("Exporting, every list, page and document", head, rows)
@@ -53,7 +53,7 @@ def _row(name: str, articles: int, took: float, files: int, plain: str = "") -> 
 
 
 def _export(site: Site, target: Path) -> float:
-    """Seconds that an export takes."""
+    """Return how many seconds an export takes."""
     began = time.perf_counter()
     export(site, target, ExportOptions(), _silent)
     return time.perf_counter() - began
@@ -70,7 +70,7 @@ def _files(target: Path) -> dict[str, bytes]:
 
 
 def _write(files: dict[str, bytes], target: Path) -> float:
-    """Seconds that it takes to write files in the plainest way."""
+    """Return how many seconds it takes to simply write the files."""
     began = time.perf_counter()
     for path, body in files.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""`python -m bench.figures`: draws what the last runs of `make bench-peers` and `make bench` have found.
+"""`python -m bench.figures`: draws figures from the last runs of `make bench-peers` and `make bench`.
 
-Reads build/bench-peers.json and build/bench.json, as far as they are there; writes docs/figures/*.svg.
+Reads build/bench-peers.json and build/bench.json if they exist, and writes docs/figures/*.svg.
 """
 
 import json
@@ -23,7 +23,7 @@ line{stroke:#bbb}@media(prefers-color-scheme:dark){text{fill:#ddd}line{stroke:#5
 
 
 def main() -> None:
-    """Draw every figure whose measurements are there."""
+    """Draw every figure whose measurements exist."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if PEERS.exists():
         measured = json.loads(PEERS.read_text())["rows"]
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
-    """One bar for each server in each row, on a logarithmic scale."""
+    """Return a bar chart: one bar per server and row, on a logarithmic scale."""
     values = [row["servers"][name][figure] for row in rows for name in COLOURS]
     scale = _Scale(min(values), max(values), LABELS, WIDTH - 70)
     out, y = [_text(8, 20, title, "head")], 36
@@ -58,7 +58,7 @@ def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 
 def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
-    """One line for each kind of request: its median at every size, both on logarithmic scales."""
+    """Return a line chart: one line per kind of request, its median by size, on logarithmic scales."""
     title = "Growth: median latency of new requests, in ms, by articles"
     sizes = sorted({int(n) for found in grown.values() for n in found})
     values = [value for found in grown.values() for value in found.values()]
@@ -81,7 +81,7 @@ def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _apart(places: list[tuple[float, str]]) -> dict[str, float]:
-    """Heights of labels, in order, none nearer to another than a line of text."""
+    """Return heights for labels that are at least one line of text apart, in the same order."""
     found: dict[str, float] = {}
     last = 20.0
     for y, name in sorted(places):
@@ -90,7 +90,7 @@ def _apart(places: list[tuple[float, str]]) -> dict[str, float]:
 
 
 class _Scale:
-    """A logarithmic scale from values to pixels."""
+    """Logarithmic scale from values to pixels."""
 
     def __init__(self, low: float, high: float, start: float, end: float) -> None:
         self.low, self.high = math.log10(low) - 0.1, math.log10(high) + 0.1
@@ -101,11 +101,11 @@ class _Scale:
         return self.start + part * (self.end - self.start)
 
     def powers(self) -> list[float]:
-        """The powers of ten on it."""
+        """The powers of ten on the scale."""
         return [10.0**p for p in range(math.ceil(self.low), math.floor(self.high) + 1)]
 
     def grid(self, top: float, bottom: float) -> list[str]:
-        """A line for each power of ten."""
+        """Return a line for each power of ten."""
         lines = [
             f'<line x1="{self(p):.1f}" x2="{self(p):.1f}" y1="{top}" y2="{bottom}"/>' for p in self.powers()
         ]

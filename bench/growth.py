@@ -1,4 +1,4 @@
-"""How the cost of a request grows with the site: every request another, one connection, one worker."""
+"""Growth of a request's cost with the size of the site: different requests, one connection, one worker."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,11 +13,11 @@ from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = scaled(60)  # of each kind, after one that makes whatever is made on first use
-_OFTEN = 7919  # a prime: the requests go all over the site
+REQUESTS = scaled(60)  # per kind, after one for warming up
+_OFTEN = 7919  # a prime, so requests are spread over the whole site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
-# What is asked, by the name of its row: a document's path, or the parameters of a list.
+# Requests by row of the table: the path of a document, or parameters of a list.
 KINDS: Mapping[str, Ask] = {
     "one document by its id": lambda s, i: f"/api/articles/{article_id(i * _OFTEN % s.articles)}?",
     "a page of 25": lambda s, i: {"pagination[page]": str(1 + i * _OFTEN % (s.articles // 25))},
@@ -43,7 +43,10 @@ KINDS: Mapping[str, Ask] = {
 
 
 def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
-    """Print the median of every kind at every size, and what it is next to the smallest (milliseconds)."""
+    """Print and return the medians for each kind and size, in milliseconds.
+
+    The table also shows their ratio to the smallest size.
+    """
     found: dict[str, dict[int, float]] = {name: {} for name in KINDS}
     for articles, root in sites.items():
         with bifolio(root, workers=1) as serving:
@@ -60,7 +63,10 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
 
 
 def _far(sizes: Sizes, i: int, sort: str) -> Mapping[str, str]:
-    """A page of 100 of what is sorted, four fifths of the way through: page 400 of 500 at 50,000."""
+    """Return parameters for a page of 100 at four fifths of a sorted list.
+
+    For 50,000 articles, this is page 400 of 500.
+    """
     pages = max(1, sizes.articles // 100)
     return {
         "sort": sort,

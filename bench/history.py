@@ -1,7 +1,7 @@
-"""What git's history costs: writes that are commits, past states, versions of documents, branches.
+"""Benchmark of git history: writes with commits, past states, versions of documents, branches.
 
-The history is made with `git fast-import`: every commit changes two articles, in turns, and every tenth one
-the first article as well, so that this one has hundreds of versions.
+The history is created with `git fast-import`. Every commit changes two articles; every tenth commit also
+changes the first article, which therefore has hundreds of versions.
 """
 
 import json
@@ -22,9 +22,9 @@ from bench.tables import count, ratio, show
 from bench.writing import writing_token
 
 ARTICLES, COMMITS = scaled(2500, 50), scaled(5000, 60)
-OFTEN = 10  # every so many commits change the first article as well
+OFTEN = 10  # every tenth commit also changes the first article
 AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
-FIRST = 1_710_000_000  # seconds: when the first of these commits was made, each an hour after the last
+FIRST = 1_710_000_000  # time of the first of these commits, in seconds; the others follow hourly
 WRITES, READS = scaled(40), scaled(12)
 BRANCH = "next"
 LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
@@ -34,7 +34,7 @@ Row = list[str]
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Make a site of so many articles and commits below `root`, and print everything of it."""
+    """Create a site with some articles and commits below `root`, and print all measurements."""
     sites = {mode: root / mode.replace(" ", "") for mode in MODES}
     first = sites["off"]
     first.mkdir(parents=True)
@@ -43,7 +43,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
     for mode, site in sites.items():
         if site != first:
             shutil.copytree(first, site)
-            git(site, "status")  # The index of a copy knows its files again.
+            git(site, "status")  # Update git's index for the copied files.
         with (site / "site.yaml").open("a") as settings:
             settings.write(f"\n{MODES[mode]}\n")
         git(site, "commit", "--quiet", "--all", "--message", "settings", when=_when(commits))
@@ -56,7 +56,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Let many commits follow those of a site, by some authors in turn. Returns their ids, oldest first."""
+    """Add commits by several authors to a site. Returns their ids, oldest first."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):
@@ -86,7 +86,7 @@ def _when(number: int) -> int:
 
 
 def _edited(text: str, number: int) -> str:
-    """An article with another title, and with one line of its body changed."""
+    """Return an article with another title, and one changed line in its body."""
     head, _, body = text.rpartition("\n---\n")
     head = "\n".join(f"title: Title {number}" if s.startswith("title:") else s for s in head.split("\n"))
     lines = body.split("\n")
@@ -98,7 +98,7 @@ def _edited(text: str, number: int) -> str:
 
 
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
-    """How long reads take of what was: the first after a cold start, and later ones."""
+    """Measure reads of the history: the first one after a cold start, and later ones."""
     token = writing_token(root)
     shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
@@ -121,7 +121,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
 
 
 def _past(client: "Client", ids: list[str]) -> list[Row]:
-    """How long reads of past states take, beside the same ones of the current state."""
+    """Measure reads of past states, compared with the same reads of the current state."""
     now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
     rows = [_row("a list of 25", now)]
     step = max(1, len(ids) // 100)
@@ -145,9 +145,9 @@ def _command(root: Path, more: list[str]) -> float:
 
 
 def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
-    """How long writes take that are commits or none, in turns."""
+    """Measure writes with and without commits, in turns."""
     taken: dict[str, list[float]] = {}
-    half = articles // 2  # Around it are articles that the branch alone changes.
+    half = articles // 2  # Its neighbours are changed only in the branch.
     with ExitStack() as opened:
         clients = {
             mode: Client(opened.enter_context(bifolio(root, workers=1)), writing_token(root))
@@ -162,7 +162,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
             "Prefer: merge, with another's": off.merge,
             "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
-        for i in range(-3, WRITES):  # What is made on first use does not count.
+        for i in range(-3, WRITES):  # The first use is not measured.
             for name, write in kinds.items():
                 seconds = write(f"/api/articles/{article_id(i % articles)}?fields=slug", i)
                 taken.setdefault(name, []).extend([seconds] if i >= 0 else [])
@@ -171,7 +171,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
 
 
 class Client:
-    """A connection to a server, whose requests have a token."""
+    """Connection to a server. Requests carry a token."""
 
     def __init__(self, serving: Serving, token: str) -> None:
         self._connection = serving.connect()
@@ -180,7 +180,10 @@ class Client:
     def ask(
         self, method: str, path: str, data: Mapping[str, Any] | None = None, **headers: str
     ) -> tuple[float, str]:
-        """The seconds that a request took, and the ETag of its answer. RuntimeError where it failed."""
+        """Return the duration of a request in seconds, and the ETag of the response.
+
+        Raises RuntimeError if it fails.
+        """
         body = json.dumps({"data": data}) if data is not None else None
         began = time.perf_counter()
         self._connection.request(method, path, body, self._headers | headers)
@@ -192,22 +195,22 @@ class Client:
         return taken, answer.headers.get("ETag", "")
 
     def seconds(self, path: str) -> float:
-        """How long a GET takes."""
+        """Return the duration of a GET."""
         return self.ask("GET", path)[0]
 
     def change(self, path: str, number: int) -> float:
-        """How long a change of one article takes."""
+        """Return the duration of a change to one article."""
         return self.ask("PUT", path, {"title": f"Changed {number} {time.time_ns()}"})[0]
 
     def merge(self, path: str, number: int) -> float:
-        """How long a change takes of a version that somebody else has changed since."""
+        """Return the duration of a change to a version that another client has changed in the meantime."""
         _, tag = self.ask("GET", path)
         self.change(path, number)
         summary = {"summary": f"Changed {number} {time.time_ns()}"}
         return self.ask("PUT", path, summary, **{"If-Match": tag, "Prefer": "merge"})[0]
 
     def merge_branch(self, document_id: str, number: int) -> float:
-        """How long it takes to merge a branch that has changed one article since the last time."""
+        """Return the duration of merging a branch that has changed one article since the last merge."""
         self.change(f"/api/articles/{document_id}?fields=slug&branch={BRANCH}", number)
         return self.ask("POST", f"/branches/{BRANCH}/merge")[0]
 

@@ -1,4 +1,4 @@
-"""From a change on disk until it is served."""
+"""Time from a change on disk until it is served."""
 
 import json
 import threading
@@ -14,13 +14,13 @@ from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
 EDITS = scaled(41)
-CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # files that differ in another branch
+CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # numbers of files that differ in the other branch
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 
 
 def measure(root: Path, sizes: Sizes) -> list[list[str]]:
-    """The rows of one site: edits in place, edits by renaming, and a git checkout."""
+    """Return the rows for one site: edits in place, edits by renaming, and git checkouts."""
     with bifolio(root) as serving:
         rows = []
         for name, write in (("edit in place", _in_place), ("edit by renaming", _renamed)):
@@ -33,18 +33,18 @@ def measure(root: Path, sizes: Sizes) -> list[list[str]]:
 
 
 def print_table(rows: list[list[str]]) -> None:
-    """The table of all sites."""
+    """Print the table for all sites."""
     note = "The ratio of a checkout is to the time of the git command itself."
     show("Live: until a change on disk is served", ["change", "median", "longest", "ratio"], rows, note)
 
 
 def _edit(serving: Serving, root: Path, i: int, write: Callable[[Path, str], None]) -> float:
-    """Seconds from the beginning of one edit until the answer has it."""
+    """Return the seconds from the start of an edit until a response contains it."""
     title = f"Edited {i} by {write.__name__}"
     path = root / article_path(i)
     lines = path.read_text(encoding="utf-8").split("\n")
     lines[1] = f"title: {title}"
-    time.sleep(0.1)  # what the last edit brought about is over
+    time.sleep(0.1)  # until the last edit is completely processed
     began = time.perf_counter()
     write(path, "\n".join(lines))
     target = f"/api/articles/{article_id(i)}?fields[0]=title"
@@ -69,7 +69,7 @@ def _renamed(path: Path, text: str) -> None:
 def _checkout(serving: Serving, root: Path, sizes: Sizes, changed: int) -> list[str]:
     """Measure `git checkout` of a branch in which many files differ."""
     _make_branch(root, changed)
-    time.sleep(2.0)  # the server has seen the branch being made
+    time.sleep(2.0)  # until the server has noticed the new branch
     states: set[int] = set()
 
     def arrived(answer: Any) -> bool:
@@ -109,7 +109,7 @@ def _make_branch(root: Path, changed: int) -> None:
 def _poll(
     serving: Serving, path: str, arrived: Callable[[dict[str, dict[str, dict[str, int]]]], bool]
 ) -> None:
-    """Ask again and again until the answer is as it should be. RuntimeError if it never is."""
+    """Repeat a request until the response is as expected. Raises RuntimeError on timeout."""
     connection = serving.connect()
     deadline = time.monotonic() + WAIT_S
     while not arrived(json.loads(fetch(connection, path))):

@@ -1,4 +1,4 @@
-"""Sends requests as fast as they are answered: with wrk where it is installed, else with threads."""
+"""Load generator: sends requests as fast as possible, with wrk if it is installed, otherwise with threads."""
 
 import shutil
 import subprocess
@@ -13,7 +13,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # no more than Bifolio has threads: latency is then the answer's, not the queue's
+CONNECTIONS = 4  # not more than Bifolio's threads, so latencies contain no waiting in a queue
 
 _SCRIPT = """
 local paths, n = {}, %(start)d
@@ -35,30 +35,30 @@ end
 
 @dataclass(frozen=True)
 class Result:
-    """What one run came to."""
+    """Result of one run."""
 
-    rate: float  # answers in a second
+    rate: float  # responses per second
     median_ms: float
     p99_ms: float
 
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests sent in turn, from a list; `unique` adds a number, so that none is like one before."""
+    """Requests to send in turn. With `unique`, a number makes each one different from all others."""
 
     paths: Sequence[str]
     unique: bool = False
 
 
 def generator() -> str:
-    """The name of the load generator that this machine has."""
+    """Return the name of the load generator on this machine."""
     return "wrk" if shutil.which("wrk") else "built in (threads of Python: its own limit is low)"
 
 
 def run(
     serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Load a server for some seconds; each `turn` begins elsewhere in the list."""
+    """Send requests to a server for some seconds. Each `turn` starts at another place in the list."""
     start = turn * 1_000_003
     if shutil.which("wrk"):
         return _run_wrk(serving.port, requests, seconds, start, connections)
@@ -82,7 +82,7 @@ def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connecti
             "--duration",
             f"{max(1, round(seconds))}s",
         ]
-        command += ["--timeout", "30s"]  # a slow answer is none that failed
+        command += ["--timeout", "30s"]  # slow responses are not failures
         url = f"http://{HOST}:{port}/"
         done = subprocess.run(
             [*command, "--script", str(script), url], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Benchmark loading: time from files to an index, compared with a baseline."""
+"""Benchmark of loading: from files to an index, compared with a baseline."""
 
 import shutil
 import subprocess
@@ -22,12 +22,12 @@ from server.storage.files import walk
 from server.storage.git.times import read_times
 from server.storage.store import Store
 
-CHUNK = 250  # documents that are read in one turn, before the other reader has its turn
+CHUNK = 250  # documents per turn, before the other reader's turn
 
 
 @dataclass(frozen=True)
 class Step:
-    """One part of loading: documents per second, and the same of what it is compared with."""
+    """One step of loading: documents per second, and the same for the baseline."""
 
     name: str
     rate: float
@@ -36,7 +36,7 @@ class Step:
 
 
 def measure(root: Path) -> list[Step]:
-    """The steps of loading one site, each timed alone, in one process."""
+    """Return the steps of loading one site, each timed separately, in one process."""
     store = _store(root)
     files = sorted(walk(root, store.layout.roots).files)
     n = len(files)
@@ -65,7 +65,7 @@ _LOG = ["git", "log", "-c", "--no-renames", "-z", "--name-only", "--format=%ct",
 
 
 def print_table(measured: dict[int, list[Step]]) -> None:
-    """One table for each size of site, and how the rates change as the site grows."""
+    """Print a table for each size of site, and how the rates change with the size."""
     first = next(iter(measured.values()))
     for articles, steps in measured.items():
         rows = []
@@ -84,7 +84,7 @@ def _store(root: Path) -> Store:
 
 
 def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:
-    """Seconds that our reader and a plain one take for the same files, in turns."""
+    """Return the seconds that Bifolio's reader and a plain one need for the same files, in turns."""
     ours = plain = 0.0
     documents = []
     for start in range(0, len(files), CHUNK):
@@ -101,7 +101,7 @@ def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[floa
 
 
 def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
-    """The median of a few times that some work takes; once is enough for what takes seconds."""
+    """Return the median duration of some runs; of a single run if it takes seconds."""
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 1.5:
         before()

@@ -1,6 +1,6 @@
-"""Several machines: what a write costs by `git.push`, how soon all machines show it, reading from three.
+"""Benchmark of several machines: cost of a write by `git.push`, delay until all machines show it, reads.
 
-All of it runs on this computer: three machines with two workers each, their git remote and PostgreSQL share
+Everything runs on one computer: three machines with two workers each, their git remote and PostgreSQL share
 its cores, and there is no network between them.
 """
 
@@ -25,9 +25,9 @@ from tests.postgres import Postgres, postgres
 
 NOTES = 1000
 WRITING_S = scaled_seconds(5)
-# Who writes, at how many machines, and how many clients each has.
+# Name of the row, number of machines that write, and clients per machine.
 WRITERS = (("one client", 1, 1), ("8 clients of one machine", 1, 8), ("6 clients of three machines", 3, 2))
-SHOWN = scaled(60)  # writes that are waited for
+SHOWN = scaled(60)  # number of writes whose delay is measured
 WAIT_S = 30.0
 READING_S = scaled_seconds(4)
 ROUNDS = scaled(3, 1)
@@ -45,7 +45,7 @@ _PATHS = [f"/api/notes/n{number}" for number in range(50)] + ["/api/notes?sort=t
 
 
 def measure() -> None:
-    """Print what writes and reads of three machines come to."""
+    """Print the measurements of writes and reads on three machines."""
     with postgres() as database:
         measured = [_write(database, push) for push in ("off", "after", "before")]
         rows = [row for rows, _ in measured for row in rows]
@@ -61,7 +61,7 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
     database.empty()
     with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         cluster = Cluster(Path(folder), database, push, notes=NOTES)
-        for machine in cluster.machines:  # The protocol git:// waits 40 ms for nothing in each push.
+        for machine in cluster.machines:  # A push over git:// has a needless delay of 40 ms.
             git(machine.root, "remote", "set-url", "origin", str(cluster.remote.repository))
         try:
             cluster.start()
@@ -71,7 +71,7 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
 
 
 def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
-    """The rows of one setting: who writes, and how soon others show it."""
+    """Return the rows for one setting: rates of writes, and how soon other machines show a write."""
     with _machines(database, push) as cluster:
         rows = [
             [f"`{push}`", name, *_rate(cluster.machines[:machines], clients)]
@@ -89,7 +89,10 @@ def _spread(seconds: list[float]) -> tuple[str, str]:
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:
-    """Writes a second, how long each took, and how many got 503; every client has documents of its own."""
+    """Return writes per second, durations, and the number of 503 responses.
+
+    Each client has its own documents.
+    """
     taken: list[float] = []
     refused: list[int] = []
     end = time.perf_counter() + WRITING_S
@@ -102,7 +105,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
             answer = ask(machine, "PUT", f"/api/notes/n{note}", {"data": {"text": f"{client} {number}"}})
             if answer.status == 200:
                 taken.append(time.perf_counter() - began)
-            elif answer.status == 503:  # which says: others were faster for too long
+            elif answer.status == 503:  # other machines were faster for too long
                 refused.append(number)
             else:
                 raise RuntimeError(f"{answer.status} {answer.body}")
@@ -117,7 +120,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
 
 
 def _shown(cluster: Cluster, number: int) -> float:
-    """Seconds from the beginning of a write at one machine until all machines show it."""
+    """Return the seconds from the start of a write on one machine until all machines show it."""
     text = f"shown {number}"
     began = time.perf_counter()
     writer = cluster.machines[number % 3]
@@ -135,7 +138,7 @@ def _shown(cluster: Cluster, number: int) -> float:
 
 
 def _read(database: Postgres) -> None:
-    """Print the reads of a second that nginx hands to one machine and to three."""
+    """Print the reads per second through nginx, with one machine and with three."""
     with _machines(database, "before") as cluster:
         behind = {"one machine": cluster.machines[:1], "three machines": cluster.machines}
         best: dict[str, Result] = {}
@@ -154,7 +157,7 @@ def _read(database: Postgres) -> None:
 
 @contextmanager
 def _nginx(machines: list[Machine]) -> Iterator[Serving]:
-    """nginx as in deploy/, in front of some machines."""
+    """Context manager: nginx, configured as in deploy/, in front of some machines."""
     port = free_port()
     lines = NGINX.read_text().replace("listen 80;", f"listen {HOST}:{port};").splitlines()
     servers = "\n".join(f"    server {HOST}:{m.port} max_fails=1 fail_timeout=5s;" for m in machines)

@@ -1,4 +1,4 @@
-"""The content types of the sites that are measured: articles, and what they refer to."""
+"""Content types of the measured sites: articles, and the types that they refer to."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ _COMPONENTS: dict[str, dict[str, Any]] = {
     "shared/quote": {"body": {"type": "text"}, "attribution": {"type": "string"}},
     "shared/callout": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# plural → singular, the relation to its articles, the attribute of articles that it mirrors
+# from plural to: singular, relation to articles, the attribute of articles that it mirrors
 REFERRED = {
     "authors": ("author", "oneToMany", "author"),
     "categories": ("category", "oneToMany", "category"),
@@ -19,7 +19,7 @@ REFERRED = {
 
 
 def write_types(root: Path) -> None:
-    """Write content-types/ of a site."""
+    """Write the folder content-types/ of a site."""
     for place, attributes in _COMPONENTS.items():
         _write(root / "content-types/components" / f"{place}.json", {}, attributes)
     for plural, (singular, kind, mirrored) in REFERRED.items():

@@ -1,8 +1,8 @@
-"""How good the ranking is: questions with known answers over real documentation, beside SQLite's FTS5.
+"""Quality of the search ranking for questions with known results, compared with SQLite FTS5.
 
-The pages are not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a folder or .tar.gz that
-has `en/`, `fr/` and `de/` with the documentation of Astro. The questions were written down before
-anything was measured, from the titles of pages and what people would call their subject.
+The pages are real documentation and not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a folder
+or .tar.gz that contains `en/`, `fr/` and `de/` with the documentation of Astro. The questions were written
+before anything was measured, based on page titles and on usual names for their subjects.
 """
 
 import json
@@ -24,7 +24,7 @@ from server.search.texts import texts
 from server.search.words import split
 from server.site.site import Site
 
-# locale, what is typed, the page that is meant
+# locale, query, page that should be found
 QUESTIONS: Sequence[tuple[str, str, str]] = (
     ("en", "deploy my site to netlify", "guides--deploy--netlify"),
     ("en", "github pages", "guides--deploy--github"),
@@ -57,7 +57,7 @@ QUESTIONS: Sequence[tuple[str, str, str]] = (
     ("de", "YAML Unterstützung", "recipes--add-yaml-support"),
     ("de", "Editor einrichten", "editor-setup"),
 )
-DEPTH = 25  # an answer further down counts for nothing
+DEPTH = 25  # results further down are not counted
 _TYPE = {
     "kind": "collectionType",
     "info": {"singularName": "doc", "pluralName": "docs", "displayName": "Doc"},
@@ -72,7 +72,7 @@ _TYPE = {
 
 
 def measure(folder: Path, docs: Path) -> None:
-    """Build the index of the pages and print both engines' mean reciprocal rank."""
+    """Index the pages and print the mean reciprocal rank of both engines."""
     site = _make_site(folder, docs)
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -110,7 +110,7 @@ def _make_site(folder: Path, docs: Path) -> Site:
 
 
 def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
-    """The same texts in SQLite's full-text index, with its stemmer, without accents."""
+    """Return the same texts in SQLite's full-text index, with its stemmer and without accents."""
     database = sqlite3.connect(file or ":memory:", check_same_thread=False)
     database.execute(
         "CREATE VIRTUAL TABLE pages USING fts5(key UNINDEXED, locale UNINDEXED, title, body,"
@@ -129,7 +129,7 @@ def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
     return database
 
 
-Ask = Callable[[str, str], list[str]]  # locale and question → documentIds, the best first
+Ask = Callable[[str, str], list[str]]  # from locale and query to documentIds, best first
 
 
 def _bifolio(site: Site) -> Ask:
@@ -145,7 +145,7 @@ def _bifolio(site: Site) -> Ask:
 
 
 def match(text: str, *, every: bool = True) -> str:
-    """A question in the language of FTS5: all words, or any."""
+    """Convert a question to FTS5's query language: all words, or any."""
     return (" AND " if every else " OR ").join(f'"{word}"' for word in split(text))
 
 

@@ -1,4 +1,4 @@
-"""Queries at random, of every kind that anybody may send: what `bench.worst` looks for costly ones among."""
+"""Random queries of all kinds that a client may send; `bench.worst` searches them for expensive ones."""
 
 import random
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from bench.sites import WORDS
 
-LEVELS = 18  # of the longest paths through relations; brackets around them take the rest
+LEVELS = 18  # length of the longest relation paths; brackets need the rest
 MOST_PARTS = 900
 RELATIONS = {
     "articles": {"author": "authors", "category": "categories", "tags": "tags", "related": "articles"},
@@ -37,14 +37,14 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """The parts of a query string, for documents of a type by its plural, or for another path."""
+    """Parts of a query string, and the plural of a type or another path."""
 
     target: str
     parts: tuple[str, ...]
 
     @property
     def path(self) -> str:
-        """The path that is asked."""
+        """The path of the request."""
         return self.target if self.target.startswith("/") else f"/api/{self.target}"
 
     @property
@@ -54,19 +54,19 @@ class Query:
 
 
 class Chance:
-    """Makes queries; the same ones for the same seed."""
+    """Generator of queries. The same seed gives the same queries."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self.pick = self._random.choice
 
     def query(self) -> Query:
-        """A query of one to eight parts."""
+        """Return a query with one to eight parts."""
         target = self.pick(_TARGETS)
         return Query(target, tuple(self._part(target) for _ in range(self.pick([1, 2, 4, 8]))))
 
     def changed(self, query: Query) -> Query:
-        """The query with a part less, a few more, or very many more of one kind."""
+        """Return the query with one part removed, a few added, or very many of one kind added."""
         parts, how = list(query.parts), self.pick(["less", "more", "more", "many"])
         if how == "less":
             parts.remove(self.pick(parts))
@@ -99,7 +99,7 @@ class Chance:
         return " ".join(self._random.choices(WORDS, k=self.pick(counts))) + self.pick(["", "", "zz"])
 
     def _steps(self, target: str, counts: list[int]) -> tuple[list[str], str]:
-        """A path through relations, and the type at its end."""
+        """Return a path through relations, and the type at its end."""
         steps = []
         for _ in range(self.pick(counts)):
             steps.append(self.pick(list(RELATIONS[target])))

@@ -1,4 +1,4 @@
-"""The requests that are measured: each as one that is sent again and again, and as many different ones."""
+"""Requests to measure: each kind as one request to repeat, and as many different ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from urllib.parse import quote
 from bench.effort import scaled
 from bench.sites import WORDS, Sizes, article_id
 
-DIFFERENT = scaled(200)  # so many different requests of a case
+DIFFERENT = scaled(200)  # different requests per case
 PAGE = 25
 NESTED = {
     "populate[author][fields][0]": "name",
@@ -22,14 +22,14 @@ NESTED = {
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of request: its name, and the different requests of it."""
+    """One kind of request: its name, and different requests."""
 
     name: str
     paths: Sequence[str]
 
 
 def cases(sizes: Sizes) -> list[Case]:
-    """Every kind of request, for a site of these sizes."""
+    """Return every kind of request for a site of these sizes."""
     pages = range(1, min(DIFFERENT, sizes.articles // PAGE) + 1)
     step = max(1, sizes.articles // DIFFERENT)
     documents = [f"/api/articles/{article_id(i)}?" for i in range(0, sizes.articles, step)]
@@ -54,5 +54,5 @@ def cases(sizes: Sizes) -> list[Case]:
 
 
 def _list(parameters: Mapping[str, str]) -> str:
-    """A list request, its brackets encoded as clients send them."""
+    """Return the path of a list, with encoded brackets as clients send them."""
     return "/api/articles?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in parameters.items())

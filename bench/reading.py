@@ -1,4 +1,4 @@
-"""Requests per second and latency, next to an empty app that sends the very same bytes."""
+"""Requests per second and latency, compared with an empty app that sends exactly the same bytes."""
 
 import pickle
 from collections.abc import Sequence
@@ -14,28 +14,28 @@ from bench.serving import Serving, bifolio, hosted
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
 
-SECONDS = scaled_seconds(1)  # of one turn; the servers take turns
+SECONDS = scaled_seconds(1)  # per turn; the servers alternate
 
 
 @dataclass(frozen=True)
 class Row:
-    """One case, measured: bytes of an answer, and the turns of Bifolio and of the empty app."""
+    """Measurements of one case: the size of the response, and the turns of Bifolio and of the empty app."""
 
     case: Case
     bytes: float
     turns: Sequence[tuple[Result, Result]]
 
     def ratio(self) -> float:
-        """What part of the empty app's rate Bifolio reaches: the median over the turns."""
+        """Bifolio's rate as a share of the empty app's rate; the median of all turns."""
         return median(ours.rate / empty.rate for ours, empty in self.turns)
 
     def cost_ms(self) -> float:
-        """What Bifolio adds to one answer, in milliseconds."""
+        """The time that Bifolio adds to one response, in milliseconds."""
         return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
 
 
 def measure(root: Path, sizes: Sizes, rounds: int) -> None:
-    """Measure every case on one site and print two tables: different requests, and the same again."""
+    """Measure every case on one site and print two tables: different requests, and repeated ones."""
     with ExitStack() as stack:
         ours = stack.enter_context(bifolio(root))
         asked = cases(sizes)

@@ -1,8 +1,9 @@
-"""`python -m bench search`: building the index, and answers from it, next to `_q` and SQLite's FTS5.
+"""`python -m bench search`: building the index, and searches, compared with `_q` and SQLite FTS5.
 
-The documents have 300 words each, drawn from 20,000 as words are in books: the first one a hundred
-times as often as the hundredth. What is asked is answered as a client has it, without a network:
-parsed, found, cut to 25 documents, marked and written as JSON; FTS5 counts, ranks and marks as well.
+The documents have 300 words each, from a vocabulary of 20,000 with the frequencies of natural language: the
+most frequent word occurs a hundred times as often as the hundredth. A measured search includes everything
+except the network: parsing, finding, 25 documents per page, highlighting, and JSON. FTS5 counts, ranks and
+highlights as well.
 """
 
 import json
@@ -34,7 +35,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site
 
 SIZES = (scaled(1000, 50), scaled(10_000, 60))
-LARGEST = scaled(50_000, 70)  # by --full
+LARGEST = scaled(50_000, 70)  # with --full
 WORDS = scaled(300, 20)
 TURNS = scaled(15)
 EDITS = scaled(20)
@@ -44,9 +45,9 @@ _TYPE = {
     "info": {"singularName": "page", "pluralName": "pages", "displayName": "Page"},
     "attributes": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# What is asked: the number of the word by how often it is written, 0 the most frequent.
+# Queries; a number is the rank of a word by frequency, 0 for the most frequent.
 Words = Sequence[str]
-Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # what, as typed, in FTS5's language
+Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # name, query, query in FTS5's language
 ASKED: Sequence[Asked] = (
     ("a rare word", lambda w: w[9000], lambda w: f'"{w[9000]}"'),
     ("an ordinary word", lambda w: w[400], lambda w: f'"{w[400]}"'),
@@ -59,7 +60,7 @@ ASKED: Sequence[Asked] = (
 
 
 def measure(folder: Path, docs: str | None, *, full: bool) -> None:
-    """Measure speed at every size, then quality where the pages for it are there."""
+    """Measure the speed at every size, then the quality if the pages for it exist."""
     sizes = (*SIZES, LARGEST) if full else SIZES
     words = _vocabulary()
     built, asked = [], []
@@ -133,7 +134,7 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 
 
 def _feed(site: Site) -> tuple[float, float]:
-    """How long it takes until the index is up to date, and how much of a processor, in seconds."""
+    """Return the elapsed time and the processor time until the index is up to date, in seconds."""
     began, used = time.perf_counter(), _used()
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -145,12 +146,12 @@ def _feed(site: Site) -> tuple[float, float]:
 
 
 def _used() -> float:
-    """Seconds of processors that this process and those that it has waited for have taken."""
+    """Return the processor time of this process and its finished children, in seconds."""
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def _freshness(site: Site, root: Path) -> str:
-    """How long after a file was changed the index has it: the median and the longest of EDITS."""
+    """Return the delay from a file change until the index contains it: median and maximum of EDITS."""
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
     sync = Sync(site, Timing())
     runner = Runner([sync])

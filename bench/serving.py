@@ -1,4 +1,4 @@
-"""Starts and stops the servers that are measured, each a process of its own on 127.0.0.1."""
+"""Starts and stops the measured servers, each in its own process on 127.0.0.1."""
 
 import http.client
 import os
@@ -22,17 +22,17 @@ STOP_S = 10.0
 
 @dataclass(frozen=True)
 class Serving:
-    """A server that answers: its port, and the process that was started."""
+    """A running server: its port, and the process that was started."""
 
     port: int
     pid: int
 
     def connect(self) -> http.client.HTTPConnection:
-        """A connection of its own, which keeps alive."""
+        """Return a new keep-alive connection."""
         return http.client.HTTPConnection(HOST, self.port, timeout=30)
 
     def get(self, path: str) -> bytes:
-        """The body of one answer. RuntimeError for any status but 200."""
+        """Return the body of a response. Raises RuntimeError for any status except 200."""
         connection = self.connect()
         try:
             return fetch(connection, path)
@@ -40,7 +40,7 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        """The resident bytes of the process that answers: the largest below the one started, if any."""
+        """Return the resident memory of the largest process below the started one, or its own, in bytes."""
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
         below = {self.pid}
@@ -51,7 +51,7 @@ class Serving:
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
-    """The body of one answer on a connection. RuntimeError for any status but 200."""
+    """Return the body of a response on a connection. Raises RuntimeError for any status except 200."""
     connection.request("GET", path)
     answer = connection.getresponse()
     body = answer.read()
@@ -62,10 +62,10 @@ def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 @contextmanager
 def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
-    """`bifolio serve` of a site."""
+    """Context manager: `bifolio serve` for a site."""
     port = free_port()
     options = ["--workers", str(workers)] if workers else []
-    # Where figures mean nothing, a fork of the tests' zygote saves most of the time.
+    # If figures are meaningless (a small share), fork the tests' zygote to save time.
     process = start(root, port, *options, output=subprocess.DEVNULL, real=SHARE == 1)
     with _stopped(process, port) as serving:
         yield serving
@@ -75,7 +75,7 @@ def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
 def hosted(
     server: str, kind: str, path: Path, packages: Path | None = None, workers: int | None = None
 ) -> Iterator[Serving]:
-    """One of the servers compared with the empty app or a site; `packages` is where it is installed."""
+    """Context manager: one of the compared servers with an app. `packages` is its installation folder."""
     port = free_port()
     command = [sys.executable, "-m", "bench.host", server, str(port), kind, str(path)]
     environment = {"PYTHONPATH": str(packages)} if packages else {}
@@ -89,7 +89,7 @@ def hosted(
 def running(
     command: list[str], port: int, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Iterator[Serving]:
-    """A server that a command starts, from when it listens on a port until it is stopped."""
+    """Context manager: a server started by a command. Waits until it listens on the port, and stops it."""
     surroundings = {**os.environ, **(environment or {})}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=surroundings, cwd=folder, text=True)
     with _stopped(process, port) as serving:
@@ -98,7 +98,7 @@ def running(
 
 @contextmanager
 def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
-    """Wait until a process listens, and stop it after the block."""
+    """Context manager: wait until a process listens, and stop it at the end."""
     try:
         _wait(process, port)
         yield Serving(port, process.pid)
@@ -111,7 +111,7 @@ def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
 
 
 def _wait(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until something listens. RuntimeError where the process ends instead."""
+    """Wait until something listens on a port. Raises RuntimeError if the process ends instead."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

@@ -1,7 +1,7 @@
-"""Makes the sites that are measured: the same files on every machine, in a folder of their own.
+"""Creates the measured sites: the same files on every machine, in a folder of their own.
 
-Articles are Markdown of about 2 kB with ordinary front matter: an author, a category, tags, a
-component, a dynamic zone, relations to other articles.
+Articles are Markdown files of about 2 kB with typical front matter: an author, a category, tags, a component,
+a dynamic zone, and relations to other articles.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.model import REFERRED, write_types
 
-COMMITS = 20  # the history that every site has
+COMMITS = 20  # number of commits in every site
 _WORDS = """
 tide harbour lantern salt marsh ferry gauge chart keel anchor mud island fog bell lens tower rope sand
 weed pilot quay buoy drift swell ebb flood neap spring causeway gull heron signal keeper log brass glass
@@ -22,35 +22,35 @@ WORDS = _WORDS.split()
 
 @dataclass(frozen=True)
 class Sizes:
-    """How many documents of each kind a site of some articles has."""
+    """Numbers of documents of each kind, for a number of articles."""
 
     articles: int
 
     @property
     def authors(self) -> int:
-        """Fifty articles to an author."""
+        """The number of authors: one for fifty articles."""
         return max(5, self.articles // 50)
 
     @property
     def categories(self) -> int:
-        """The same twelve in every site."""
+        """The number of categories: twelve in every site."""
         return 12
 
     @property
     def tags(self) -> int:
-        """A tag for every forty articles, each of which has three."""
+        """The number of tags: one for forty articles. Each article has three tags."""
         return max(10, self.articles // 40)
 
 
 def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
-    """Write a site of so many articles at `root`, as a repository with a short history.
+    """Create a site with some articles at `root`, as a repository with a short history.
 
-    A small article has 200 bytes in place of 2 kB.
+    With `small`, articles have 200 bytes instead of 2 kB.
     """
     sizes, chance = Sizes(articles), random.Random(articles)
     write_types(root)
     grants = "".join(f"    {name}: [find, findOne]\n" for name in ("article", "author", "category", "tag"))
-    api = "api: {populate_with_pagination: allow}\nsearch: {index: false}"  # bench/search.py measures that
+    api = "api: {populate_with_pagination: allow}\nsearch: {index: false}"  # see bench/search.py
     _write(root / "site.yaml", f"name: Bench {articles}\n{api}\nroles:\n  public:\n{grants}")
     (root / "content").mkdir()
     for plural, (singular, _, _) in REFERRED.items():
@@ -70,12 +70,12 @@ def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
 
 
 def article_path(i: int) -> str:
-    """Where the file of an article is, relative to the site."""
+    """Return the path of an article's file, relative to the site."""
     return f"content/articles/{2000 + i % 25}/article-{i:05d}.md"
 
 
 def article_id(i: int) -> str:
-    """The documentId of an article."""
+    """Return an article's documentId."""
     return f"{2000 + i % 25}--article-{i:05d}"
 
 
@@ -131,7 +131,10 @@ createdAt: 2024-01-01T08:00:00.000Z
 
 
 def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
-    """What git prints in a site, without anyone's own configuration; `given` is its standard input."""
+    """Run git in a site, ignoring the user's configuration, and return its output.
+
+    `given` is its standard input.
+    """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):
         environment |= {f"GIT_{who}_NAME": "Bench", f"GIT_{who}_EMAIL": "bench@example.org"}
@@ -143,7 +146,7 @@ def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b
 
 
 def content_bytes(root: Path) -> int:
-    """How many bytes the documents of a site have."""
+    """Return the total size of a site's documents in bytes."""
     return sum(path.stat().st_size for path in (root / "content").rglob("*") if path.is_file())
 
 

@@ -1,9 +1,8 @@
-"""Sites of several sizes as a whole: starts, memory, new searches, and a content type that changes.
+"""Benchmark of whole sites of several sizes: starts, memory, new searches, and a changed content type.
 
-A table has a column for each size, so that growth is seen. How long libyaml takes for the front matter
-alone tells how fast the machine is. There are two workers. Memory is the proportional set (PSS), in which
-what processes share counts once. It is read from /proc, as the processor time is, so that this runs on
-Linux alone.
+A table has a column for each size. The time that libyaml needs for the front matter shows how fast the
+machine is. There are two workers. Memory is the proportional set size (PSS), which counts shared memory once.
+Memory and processor time are read from /proc, so this runs only on Linux.
 """
 
 import json
@@ -23,17 +22,17 @@ from bench.sites import WORDS
 from bench.tables import show, size
 
 WORKERS = 2
-SEARCHES = scaled(12)  # of each kind, after one that looks at every document for the first time
-QUIET_S = scaled_seconds(4)  # until what a server does after a start or a change is over
+SEARCHES = scaled(12)  # per kind, after a first search that warms up
+QUIET_S = scaled_seconds(4)  # idle time after which background work counts as finished
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"
 
-Cells = dict[str, str]  # by what was measured
+Cells = dict[str, str]  # by name of the measurement
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print one table for sites by their numbers of articles. It removes their caches."""
+    """Print one table for sites by number of articles. Removes the sites' caches."""
     columns = [_measure_site(root) for root in sites.values()]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     show("Sites of several sizes", ["articles", *(f"{articles:,}" for articles in sites)], rows)
@@ -51,7 +50,7 @@ def _measure_site(root: Path) -> Cells:
 
 
 def _load_front_matter(root: Path) -> float:
-    """The processor seconds that reading all articles and loading their front matter takes."""
+    """Return the processor time for reading all articles and parsing their front matter, in seconds."""
     before = time.process_time()
     for path in (root / "content").rglob("*.md"):
         yaml.load(path.read_text().split("---\n", 2)[1], yaml.CSafeLoader)
@@ -89,7 +88,7 @@ def _use(serving: Serving) -> Cells:
 
 
 def _change(serving: Serving, path: Path) -> Cells:
-    """Add an attribute to the type of articles, and wait until all workers show it."""
+    """Add an attribute to the content type of articles, and wait until all workers serve it."""
     text = path.read_text()
     changed = json.loads(text)
     changed["attributes"]["added"] = {"type": "string"}
@@ -112,14 +111,14 @@ def _change(serving: Serving, path: Path) -> Cells:
 
 
 def _rest(serving: Serving) -> None:
-    """Wait until what a server does beside its answers is over, for which it has other processes."""
+    """Wait until the server's background processes have finished their work."""
     time.sleep(QUIET_S)
     while len(_processes(serving.pid)) > 2 + WORKERS:
         time.sleep(0.1)
 
 
 def _memory(serving: Serving) -> str:
-    """The memory of all processes (PSS), in which what several share counts once."""
+    """Return the memory (PSS) of all processes of a server."""
     return size(sum(_numbers(f"/proc/{pid}/smaps_rollup")["Pss"] for pid in _processes(serving.pid)) * 1024)
 
 
@@ -129,26 +128,26 @@ def _numbers(path: str) -> dict[str, int]:
 
 
 def _processes(pid: int) -> list[int]:
-    """A process and those below it."""
+    """Return the ids of a process and its descendants."""
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     return [pid, *(other for child in children for other in _processes(int(child)))]
 
 
 def _cpu(pid: int) -> float:
-    """The processor seconds of a process and those below it, with those that have ended."""
+    """Return the processor time of a process and its descendants, including ended ones, in seconds."""
     return sum(sum(_ticks(one)) for one in _processes(pid)) / TICKS
 
 
 def _ticks(pid: int) -> list[int]:
-    """What a process has used in itself and in the system, and what its children have that have ended."""
+    """Return a process's user and system time, and those of its ended children, in clock ticks."""
     return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 
 def _cpu_of(serving: Serving, work: Callable[[], object]) -> float:
-    """The processor seconds of the threads of a server while some work is done."""
+    """Return the processor time that a server's threads use during some work, in seconds."""
 
     def used() -> int:
-        """Nanoseconds, which /proc has of each thread."""
+        """Return the nanoseconds that /proc reports for all threads."""
         found = 0
         for pid in _processes(serving.pid):
             for task in Path(f"/proc/{pid}/task").iterdir():

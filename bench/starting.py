@@ -1,4 +1,4 @@
-"""From the command until the first answer: cold, with nothing kept, and warm, with nothing changed."""
+"""Time from the command to the first response: cold (no caches) and warm (no changes)."""
 
 import shutil
 import sys
@@ -15,7 +15,7 @@ STARTS = scaled(3, 1)
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the median of a few starts of each kind, on each site."""
+    """Print the median of a few starts of each kind, for each site."""
     rows = []
     for articles, root in sites.items():
         cold, warm = [], []

@@ -1,6 +1,6 @@
-"""The studio in Debian's chromium: how soon its pages are painted, and how soon lists and forms open.
+"""Benchmark of the studio in Debian's chromium: time to first paint, and to open lists and forms.
 
-A first visit is one of a browser that has nothing of the studio in its cache; all others have what it left.
+The first visit starts with an empty browser cache; later visits reuse it.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,9 +21,9 @@ TIMES = scaled(9, 3)
 SETTLES_MS = 300
 PAGES = {"the first page": "", "a list": "article", "a form": "article/2025--goemon"}
 PAGES |= {"a form of 60 fields": "large/one"}
-# Milliseconds until a page was first painted.
+# Milliseconds until the first paint of a page.
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
-# Milliseconds from a click until what it leads to is painted, and until `later` is there.
+# Milliseconds from a click until the new view is painted, and until `later` exists.
 OPENED = """
 async ([link, shown, count, later]) => {
   const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -37,7 +37,7 @@ async ([link, shown, count, later]) => {
 }
 """
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
-OPENING = {  # what is opened: from where, by which link, and what is waited for
+OPENING = {  # by name: start page, link to click, and what to wait for
     f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
@@ -45,7 +45,7 @@ OPENING = {  # what is opened: from where, by which link, and what is waited for
 
 
 def measure(folder: Path) -> None:
-    """Print what a person waits for."""
+    """Print the times that a user waits."""
     with _browser() as browser, _site(folder) as studio:
         signed_in = signed_in_at(studio, browser)
         _show("First painted, in ms", "the page", _painted(studio, browser, signed_in))
@@ -68,7 +68,7 @@ def _painted(studio: Studio, browser: Any, signed_in: Any) -> dict[str, list[flo
 
 
 def _first_visit(studio: Studio, browser: Any, signed_in: Any) -> float:
-    # It is closed again: pages that stay open share the machine with the next one.
+    # Close the page, because open pages would slow down the next one.
     page = _page(browser, signed_in)
     painted = _paint(page, studio, "")
     page.context.close()
@@ -116,7 +116,7 @@ def _show(title: str, what: str, measured: dict[str, list[float]]) -> None:
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    # It is of the extra `studio`, which no other measurement needs.
+    # From the extra `studio`, which only this benchmark needs.
     with import_module("playwright.sync_api").sync_playwright() as running:
         launched = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield launched
@@ -125,7 +125,10 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """The repository's site with many articles, one in ten a draft, and two types of 60 attributes."""
+    """Context manager: the repository's site with more articles, and two types with 60 attributes.
+
+    One in ten articles is a draft.
+    """
     studio = Studio(folder)
     add_articles(studio)
     define_large(studio)

@@ -1,4 +1,4 @@
-"""Webhooks: how soon a receiver has a change, and how many deliveries a second there are."""
+"""Benchmark of webhooks: delay until a receiver gets a change, and deliveries per second."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from bench.sites import article_path, make_site
 from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
-EDITS = scaled(100)  # one after the other
-AT_ONCE = scaled(900)  # documents that change together: fewer than are told of as one
+EDITS = scaled(100)  # sequentially
+AT_ONCE = scaled(900)  # documents that change together; more would become one summary event
 WAIT_S = 60.0
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes deliveries, and keeps when each document's title came."""
+    """Receives deliveries, and records when each document's title arrived."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -33,7 +33,7 @@ class Receiver(ThreadingHTTPServer):
         self.changed = threading.Condition()
 
     def wait(self, title: str) -> float:
-        """When a title has come. Raises RuntimeError."""
+        """Return the time when a title arrived. Raises RuntimeError on timeout."""
         with self.changed:
             if not self.changed.wait_for(lambda: title in self.titles, WAIT_S):
                 raise RuntimeError(f"{title} was not delivered")
@@ -52,11 +52,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.changed.notify_all()
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def measure(root: Path, articles: int) -> None:
-    """Print how soon edits and writes are delivered, and how many at once a second."""
+    """Print the delay of deliveries after edits and writes, and deliveries per second."""
     make_site(root, articles)
     with _receiving() as receiver:
         os.environ["HOOK"] = f"http://{HOST}:{receiver.server_port}/"
@@ -83,7 +83,7 @@ def _receiving() -> Iterator[Receiver]:
 
 
 def _edit(receiver: Receiver, root: Path, number: int) -> float:
-    """Seconds from an edit on disk until the receiver has it."""
+    """Return the seconds from an edit on disk until the receiver gets it."""
     time.sleep(0.15)
     title = f"Edited {number}"
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def _edit(receiver: Receiver, root: Path, number: int) -> float:
 
 
 def _rate(receiver: Receiver, root: Path) -> float:
-    """Deliveries a second, of many documents that change at once."""
+    """Return deliveries per second if many documents change at the same time."""
     for number in range(AT_ONCE):
         _write(root, number, f"Again {number}")
     last = max(receiver.wait(f"Again {number}") for number in range(AT_ONCE))

@@ -1,7 +1,7 @@
-"""The worst that anybody may ask for: `python -m bench worst` looks for queries that cost much.
+"""`python -m bench worst`: searches for the most expensive queries that any client may send.
 
-It begins with queries at random and changes those that cost most, again and again, in this process. Then
-eight at once send the worst to a server, and everybody else's requests are timed.
+It starts with random queries in this process, and repeatedly changes the most expensive ones. Then eight
+clients send the worst queries to a server at the same time, while another client's requests are timed.
 """
 
 import threading
@@ -24,14 +24,14 @@ from server.service.opening import Mode, open_site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = scaled(20)  # queries that are changed further, of each round
-RANDOM = scaled(150)  # to begin with
+BEST = scaled(20)  # queries per round that are changed further
+RANDOM = scaled(150)  # random queries at the start
 ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Cost(NamedTuple):
-    """What one query took: seconds of processor time, bytes of memory at its peak, and its answer."""
+    """Cost of one query: processor time in seconds, peak memory in bytes, and the response's size."""
 
     seconds: float
     memory: int
@@ -40,21 +40,21 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Answers queries in this process as a worker does, each as if it were the first."""
+    """Responds to queries in this process like a worker, each time with empty caches."""
 
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
-        for column in ("title", "slug", "summary", "body"):  # the texts that are searched are joined once
+        for column in ("title", "slug", "summary", "body"):  # warm-up: texts are joined for searching once
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
 
     def of(self, query: Query) -> Cost:
-        """What it costs to answer a query; what others have left in caches does not count."""
+        """Return the cost of a query."""
         snapshot, statuses = self.site.state.snapshot, list[str]()
         for cache in (snapshot.rendered.cache, snapshot.orders.cache, snapshot.fragments.cache):
             cache.clear()
         environ = create_environ(query.path, query_string=f"{query.string}&n={time.monotonic_ns()}")
-        RESET.write_text("5")  # the highest memory so far begins anew
+        RESET.write_text("5")  # reset the peak memory
         before, began = _memory("VmRSS"), time.thread_time()
         body = b"".join(self.app.wsgi_app(environ, _told(statuses)))
         seconds = time.thread_time() - began
@@ -72,7 +72,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
-    """Print the worst of so many queries, and how long others wait while they are sent."""
+    """Print the worst queries, and how long another client waits while they are sent."""
     worst = search(Costs(root), queries)
     rows = [
         [
@@ -90,7 +90,7 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
-    """The queries that cost most, those of time and of memory in turn."""
+    """Return the most expensive queries, by time and memory in turn."""
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
         query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])
@@ -114,7 +114,7 @@ def _memory(name: str) -> int:
 
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
-    """Print how long simple requests take alone, and while eight others send the worst queries."""
+    """Print the latency of simple requests, without and with eight clients that send the worst queries."""
     with bifolio(root, workers=2) as serving:
         ended = threading.Event()
         alone = _timed(serving, Sizes(articles))
@@ -139,7 +139,7 @@ def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
 
 
 def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
-    """The median, the 99th percentile and the longest of requests on one connection, in seconds."""
+    """Return the median, 99th percentile and maximum latency on one connection, in seconds."""
     taken, end, number = [], time.monotonic() + CROWD_S, 0
     while time.monotonic() < end:
         number += 1

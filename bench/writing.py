@@ -1,4 +1,4 @@
-"""Writing through the API, with every byte synced: on sites of several sizes, and beside readers."""
+"""Benchmark of writes through the API, with every byte flushed to disk: by size of site, and during reads."""
 
 import http.client
 import json
@@ -21,7 +21,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print how long a create and an update take at each size, and what writes cost the readers."""
+    """Print the duration of a create and an update for each size, and the effect of writes on readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
@@ -42,7 +42,7 @@ def measure(sites: dict[int, Path]) -> None:
 
 
 def _committed(root: Path, sizes: Sizes) -> None:
-    """Print what it costs that each write is a commit, beside one that is none."""
+    """Print the cost of a commit per write, compared with writes without commits."""
     rows = []
     settings = root / "site.yaml"
     before = settings.read_text()
@@ -69,7 +69,7 @@ def writing_token(root: Path) -> str:
 
 
 def _synced(root: Path) -> float:
-    """Seconds to write and sync one small file on the same disk."""
+    """Return the seconds for writing and flushing one small file on the same disk."""
     path = root / "synced.tmp"
     began = time.perf_counter()
     with path.open("wb") as file:
@@ -109,7 +109,7 @@ def _path(i: int, sizes: Sizes) -> str:
 def send(
     connection: http.client.HTTPConnection, token: str, method: str, path: str, data: dict[str, Any]
 ) -> float:
-    """Seconds that one write took. RuntimeError where it was refused."""
+    """Return the duration of one write in seconds. Raises RuntimeError if it was rejected."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     began = time.perf_counter()
     connection.request(method, path, json.dumps({"data": data}), headers)
@@ -121,7 +121,7 @@ def send(
 
 
 def _beside(root: Path, token: str, sizes: Sizes) -> None:
-    """Latency of reads, every one another, without and with writes going on."""
+    """Print the latency of different reads, without and with concurrent writes."""
     with bifolio(root) as serving:
         alone = _reads(serving, sizes)
         stop = threading.Event()

@@ -1,7 +1,7 @@
-"""`python -m docs` checks README.md and docs/*.md against the code; `--write` puts in what is true.
+"""`python -m docs` checks README.md and docs/*.md against the code; `--write` updates them.
 
-Tables come from the code's own tables (docs/tables.py); every command in a ```console block is run
-against a copy of the repository's site, and its answer compared (docs/examples.py).
+Tables are generated from the code (docs/tables.py). Every command in a ```console block is run in a copy of
+the repository's site, and its output is compared (docs/examples.py).
 """
 
 import argparse
@@ -18,11 +18,11 @@ from docs.tables import with_tables
 from tests.signals import restore_in_children
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES_AT_ONCE = 4  # half of the time, a page waits for a site to take over a change
+PAGES_AT_ONCE = 4  # a page spends half of its time waiting for a site to load a change
 
 
 def main() -> int:
-    """Check or rewrite the pages; the status is 1 where one was not true."""
+    """Check or rewrite the pages. When checking, the exit status is 1 if a page is outdated."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
     parser.add_argument("--write", action="store_true", help="put in what is true")
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _look(page: Path, formats: Path, *, write: bool) -> bool:
-    """Check or rewrite a page; whether it was not true."""
+    """Check or rewrite a page. Returns whether it was outdated."""
     text = page.read_text(encoding="utf-8")
     true = with_answers(ROOT, with_tables(text), formats)
     if true == text:

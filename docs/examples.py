@@ -1,16 +1,17 @@
-"""Runs the examples of a page: the commands of its ```console blocks, and what they answered.
+"""Runs the examples in a page: the commands in its ```console blocks, and compares their output.
 
-A ```bash block is run as well, as a whole: it prints nothing and has no prompts, so that it can be pasted.
-So can a ```console block: its commands run one after the other without a pause, and what has to be waited for
-within it, the block itself waits for. Between blocks people read, so what changed files gets a second.
+A ```bash block is run as a whole: it has no prompts and prints nothing, so readers can paste it. Readers can
+also paste a ```console block, so its commands run without pauses; if a command must wait for another one's
+effect, the block contains the wait. Between blocks, one second passes, because readers need time as well, and
+the server must load changed files.
 
-A page's commands run in one shell, in order, in a copy of the repository's site that is a git
-repository of its own and is being served. `bifolio serve` in an example is stopped once it serves, but
-for one in the background, which is ended with the page. A page that has `<!-- in an empty folder -->`
-begins in one, and nothing is served until it does so itself.
+The commands in a page run in one shell, in order, in a copy of the repository's site. The copy is its own git
+repository and is being served. `bifolio serve` in an example is stopped as soon as it serves; in the
+background, it runs until the end of the page. A page with `<!-- in an empty folder -->` starts in an empty
+folder without a server.
 
-After each pause of an example, the page waits until its servers have nothing to do (docs/settled.py): on a
-busy machine a second is not enough.
+After each pause in an example, the page waits until its servers are idle (docs/settled.py), because on a busy
+machine a second is not enough.
 """
 
 import os
@@ -32,14 +33,14 @@ from docs.forks import COMMAND
 from docs.settled import processes_in
 from tests.servers import free_port
 
-PORT, OTHER = "1337", "1338"  # the site's port, and one for what an example serves besides
+PORT, OTHER = "1337", "1338"  # the site's port, and one for other servers in examples
 _BLOCK = re.compile(r"^```(console|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MARK = "\x01"
 MAX_PAGE_S = 240
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
-_KEY = re.compile(r"(?<=studio\?key=)\S+")  # with which whoever has it edits a site
-# What is another each time: a page keeps what it has, as long as nothing else differs.
+_KEY = re.compile(r"(?<=studio\?key=)\S+")  # gives access to the studio
+# Output that differs in each run: a page is not rewritten if only this differs.
 _VARIES = re.compile(
     r"bifolio_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
     r"|msg_[\w-]{24}"
@@ -47,7 +48,7 @@ _VARIES = re.compile(
 )
 _BIFOLIO = shlex.join(COMMAND)
 _SETTLED = shlex.join((sys.executable, "-I", "-S", str(Path(__file__).with_name("settled.py"))))
-# Of pauses in loops, which have less than a second, nothing more is waited for.
+# Pauses of less than a second, as in loops, do not wait for the servers.
 _PRELUDE = r"""
 trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT
 sleep() {
@@ -65,12 +66,12 @@ bifolio() {
   rm "$out"
 }
 """.replace("@BIFOLIO", _BIFOLIO).replace("@SETTLED", _SETTLED)
-_READS = ("curl", "cat", "git diff")  # any other command may have changed files
+_READS = ("curl", "cat", "git diff")  # all other commands may change files
 _BETWEEN_BLOCKS = "sleep 1"
 
 
 def make_formats(root: Path, folder: Path) -> Path:
-    """Make the smaller formats of the site's pictures, for two seconds' work, which each page's copy gets."""
+    """Generate the formats of the site's pictures, which each page's copy of the site reuses."""
     _copy_site(root, folder / "site", None)
     command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(root)}, check=True, capture_output=True)
@@ -78,7 +79,7 @@ def make_formats(root: Path, folder: Path) -> Path:
 
 
 def with_answers(root: Path, page: str, formats: Path) -> str:
-    """A page with the answers that its commands have now; the page itself where they only vary."""
+    """Return the page with the current output of its commands, or unchanged if only variable parts differ."""
     blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
@@ -101,12 +102,12 @@ def with_answers(root: Path, page: str, formats: Path) -> str:
 
 
 def _commands_of(block: re.Match[str]) -> list[tuple[str, str]]:
-    """The commands of a matched block, each with its answer."""
+    """Return the commands in a matched block, each with its output."""
     return [(block[2].rstrip("\n"), "")] if block[1] == "bash" else _commands(block[2])
 
 
 def _commands(block: str) -> list[tuple[str, str]]:
-    """The commands of a block, each with the text below it; a line that ends in \\ goes on."""
+    """Return the commands in a block, each with the text below it. A line that ends in \\ continues."""
     found: list[tuple[str, str]] = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         lines = part.splitlines(keepends=True)
@@ -152,12 +153,15 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
 
 
 def _output_of(shell: subprocess.Popen[str], folder: str) -> tuple[str, bool]:
-    """Return the output of a page's shell and whether it ended in time; if not, end the page's processes."""
+    """Return the output of a page's shell, and whether it ended in time.
+
+    On timeout, kills the page's processes.
+    """
     try:
         return shell.communicate(timeout=MAX_PAGE_S)[0], True
     except subprocess.TimeoutExpired:
         for process in processes_in(folder):
-            with suppress(ProcessLookupError):  # It has just ended.
+            with suppress(ProcessLookupError):  # The process has just ended.
                 os.kill(int(process), signal.SIGTERM)
         return shell.communicate()[0], False
 
@@ -212,7 +216,7 @@ def _nothing(folder: Path) -> Iterator[str]:
 def _served(root: Path, site: Path, formats: Path) -> Iterator[str]:
     _copy_site(root, site, formats)
     port = free_port()
-    command = [*COMMAND, "serve", "--workers", "1"]  # enough, and soon there
+    command = [*COMMAND, "serve", "--workers", "1"]  # one worker is enough and starts faster
     command += ["--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
     with log.open("w") as out:

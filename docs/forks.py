@@ -1,8 +1,8 @@
-"""A process that has imported Bifolio and is forked for each `bifolio` of a page.
+"""Process that has imported Bifolio and is forked for each `bifolio` command in a page.
 
-Of the 0.7 s that a short command takes, importing takes 0.6 s, and the pages have some 150. `bifolio.py`
-beside this, which imports next to nothing, stands for the command: it hands its arguments, environment,
-folder and open files over, forwards signals, and ends with the command's status.
+A short command takes 0.7 s, of which imports take 0.6 s, and the pages contain about 150 commands. The
+command itself is `bifolio.py` in this folder, which imports almost nothing: it sends its arguments,
+environment, folder and open files to this process, forwards signals, and exits with the fork's status.
 """
 
 import json
@@ -22,7 +22,7 @@ from tests.zygote import MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, "-I", "-S", str(Path(__file__).with_name("bifolio.py")))
-ADDRESS = "BIFOLIO_FORKS"  # the environment variable with the socket's path
+ADDRESS = "BIFOLIO_FORKS"  # environment variable for the path of the socket
 MOST_BYTES = 200_000
 PROGRAM = """
 import sys
@@ -35,7 +35,7 @@ if serve(int(sys.argv[1])):
 
 @contextmanager
 def forking(folder: Path) -> Iterator[None]:
-    """Let COMMAND run `bifolio` in forks for the block; the socket is in the folder."""
+    """Context manager: let COMMAND run `bifolio` in forks. The socket is in the folder."""
     path = folder / "forks"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(path))
@@ -51,12 +51,12 @@ def forking(folder: Path) -> Iterator[None]:
 
 
 def serve(descriptor: int) -> bool:
-    """Fork for each connection, and tell it the status when the fork has ended; True in each fork."""
+    """Fork for each connection, and report the exit status when the fork ends. Returns True in each fork."""
     for module in MODULES:
         import_module(module)
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=descriptor)
-    running: dict[int, tuple[int, socket.socket]] = {}  # by the descriptor of the process
+    running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     while True:
@@ -84,12 +84,12 @@ def serve(descriptor: int) -> bool:
 def _tell_status(process: int, pid: int, asked: socket.socket) -> None:
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(process)
-    with asked, suppress(BrokenPipeError):  # whoever asked was killed
+    with asked, suppress(BrokenPipeError):  # the command was killed
         asked.send(str(status if status >= 0 else 128 - status).encode())
 
 
 def _become(told: dict[str, Any], files: list[int], asked: socket.socket) -> None:
-    """Make a fork what the command would find itself to be."""
+    """Give a fork the command's open files, arguments, environment and folder."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)

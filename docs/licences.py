@@ -1,4 +1,4 @@
-"""The licences of what an installation brings: Python packages, and npm packages in the studio."""
+"""Licences of all packages in an installation: Python packages, and npm packages in the studio."""
 
 import json
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _MANIFEST = _HERE.parent / "server/api/studio/page/vendor/manifest.json"
-# By package, its licence as SPDX names it (docs/licences.tsv).
+# SPDX names of licences by package (docs/licences.tsv).
 LICENCES = dict(line.split("\t") for line in (_HERE / "licences.tsv").read_text().splitlines())
 
 
 @dataclass(frozen=True)
 class BundledPackage:
-    """An npm package that `make vendor` put into a file of the studio."""
+    """An npm package that `make vendor` has bundled into a file of the studio."""
 
     file: str
     name: str
@@ -22,7 +22,7 @@ class BundledPackage:
 
 
 def bundled_packages() -> Iterator[BundledPackage]:
-    """List the npm packages of every bundle, with their exact versions."""
+    """Yield the npm packages in every bundle, with their exact versions."""
     for file, bundle in json.loads(_MANIFEST.read_text()).items():
         for package in bundle["packages"]:
             yield BundledPackage(file, package["name"], package["version"], package["licence"])

@@ -1,6 +1,6 @@
-"""The messages of commands, settings, schemas and `bifolio check`, collected from the source code.
+"""Messages of commands, settings, schemas and `bifolio check`, collected from the source code.
 
-A message is an argument of a call that refuses or reports something. Values that differ are shown as `…`.
+A message is an argument of a call that raises or reports a problem. Variable parts are replaced by `…`.
 """
 
 import ast
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SERVER = Path(__file__).parents[1] / "server"
-# By the name of a table: the files whose messages it has.
+# By table: the files whose messages it contains.
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "messages of settings": ("config",),
     "messages of schemas": ("schema",),
@@ -30,7 +30,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "messages of commands": ("commands", "tools"),
 }
-# By the name of what is called: the positions of its message and of its fix.
+# By function: the positions of the arguments with the message and the fix.
 _CALLS: Mapping[str, tuple[int, int]] = {
     "SetupError": (2, 3),
     "Problem": (2, 3),
@@ -43,20 +43,20 @@ _CALLS: Mapping[str, tuple[int, int]] = {
     "_refusal": (1, 2),
     "_warn": (0, 1),
 }
-MAX_DEPTH = 3  # Of names that stand for each other.
+MAX_DEPTH = 3  # Limit for following names that are assigned to each other.
 _ELLIPSES = re.compile(r"…(?:[\s.:/]*…)+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """What a message says is wrong, and how to mend it ("" if it does not say)."""
+    """A problem's message and its fix ("" if there is none)."""
 
     text: str
     fix: str
 
 
 def messages_of(table: str) -> list[Message]:
-    """Return the messages of a table of SOURCES, each once, in alphabetical order."""
+    """Return the messages for a table in SOURCES, without duplicates, in alphabetical order."""
     found: set[Message] = set()
     for path in SOURCES[table]:
         files = [SERVER / path] if path.endswith(".py") else sorted((SERVER / path).rglob("*.py"))
@@ -97,7 +97,7 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _assigned(nodes: list[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """Return the expressions that are assigned to each name in some statements."""
+    """Return the expressions that some statements assign to each name."""
     found: dict[str, list[ast.expr]] = {}
     for node in nodes:
         if isinstance(node, ast.Assign):
@@ -115,7 +115,7 @@ def _assign(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]])
 
 
 def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) -> list[str]:
-    """Return the texts that an expression can have, with `…` for the parts that are not written out."""
+    """Return the possible texts of an expression, with `…` for parts that are not literals."""
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, str) else []
     if isinstance(node, ast.JoinedStr):
@@ -131,7 +131,7 @@ def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) 
     if isinstance(node, ast.Call) and _name_of(node) == "suggestion":
         return ['did you mean "…"?']
     if isinstance(node, ast.Name) and depth < MAX_DEPTH:
-        # The nearest assignment above; a constant of the module may be below.
+        # Use the nearest assignment above; module constants may be below.
         before = [value for value in known.get(node.id, ()) if value.lineno < node.lineno]
         for value in (before or known.get(node.id, []))[-1:]:
             return _texts(value, known, depth + 1)

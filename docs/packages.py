@@ -1,6 +1,7 @@
-"""The packages of `server/`, lowest first: a module imports from its own package and from those before it.
+"""The packages of `server/`, lowest first. A module imports only from its own package and from earlier ones.
 
-Modules outside of any package are below all of them; where a package holds others, they are named apart.
+Modules outside any package are below all packages. If a package contains other packages, these are listed
+separately.
 """
 
 import ast
@@ -31,7 +32,10 @@ PACKAGES = (
 
 
 def modules(package: str) -> list[str]:
-    """The modules and packages directly in a package (`api.routes`), by name; of "": `server/` itself."""
+    """Return the names of the modules and packages directly in a package (`api.routes`).
+
+    "" is `server/` itself.
+    """
     folder = SERVER / package.replace(".", "/")
     plain = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
     inner = {path.parent.name + "/" for path in folder.glob("*/__init__.py")} if package else set()
@@ -39,13 +43,13 @@ def modules(package: str) -> list[str]:
 
 
 def about(package: str) -> str:
-    """What a package is for: its docstring."""
+    """Return the first line of a package's docstring."""
     text = (SERVER / package.replace(".", "/") / "__init__.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
-# The modules that are loaded when they are first needed, by name (`import_module`), and why: all other
-# imports stand at the top of their modules. tests/test_architecture.py holds that there are no more.
+# Modules that are imported on first use (`import_module`), and why. All other imports are at the top of their
+# modules. tests/test_architecture.py checks that this list is complete.
 LAZY = {
     "server.commands.*": "Each is loaded when it is called, so that `bifolio --help` answers at once.",
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB, until there is an index.",

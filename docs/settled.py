@@ -1,7 +1,7 @@
-"""`python docs/settled.py FOLDER`: waits until no process that works in a folder has anything to do.
+"""`python docs/settled.py FOLDER`: waits until all processes that work in a folder are idle.
 
-That is so once each of their threads has slept whenever it was looked at for a while: a thread that only
-lacks a processor shows as running. What waits for a time to come, as a retry does, counts as settled.
+They are idle if all their threads were asleep at every check for a while. A thread that waits for a processor
+counts as running. A process that waits for a time, such as for a retry, counts as idle.
 """
 
 import os
@@ -13,17 +13,17 @@ QUIET_S, PAUSE_S, LONGEST_S = 0.3, 0.02, 20.0
 
 
 def is_busy(folder: str) -> bool:
-    """Whether a thread of a process with its current folder there is running, or waits for a disk."""
+    """Return whether a process in the folder has a thread that is running or waiting for a disk."""
     return any(state in "RD" for pid in processes_in(folder) for state in _states(pid))
 
 
 def processes_in(folder: str) -> Iterator[str]:
-    """Yield the ids of other processes whose current folder is there."""
+    """Yield the ids of other processes whose current folder is inside the folder."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             inside = f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")
         except OSError:
-            continue  # it has ended, or is somebody else's
+            continue  # it has ended, or belongs to another user
         if inside and int(pid) != os.getpid():
             yield pid
 
@@ -34,7 +34,7 @@ def _states(pid: str) -> Iterator[str]:
             with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8", errors="replace") as file:
                 yield file.read().rpartition(")")[2].split()[0]
     except OSError:
-        return  # it has ended meanwhile
+        return  # it has ended
 
 
 if __name__ == "__main__":

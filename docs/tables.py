@@ -1,6 +1,6 @@
-"""The tables of the docs that say what tables of the code say: made from them.
+"""Tables in the docs that are generated from tables in the code.
 
-A page has `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
+A page contains `<!-- table: NAME -->`, the table, and `<!-- end of table -->`.
 """
 
 import json
@@ -29,7 +29,7 @@ _SUBJECTS = {"": "a content type, by its singular API id"}
 
 
 def with_tables(page: str) -> str:
-    """A page with its tables as the code has them."""
+    """Return a page with its tables generated from the code."""
     return _TABLE.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], page)
 
 
@@ -64,7 +64,7 @@ def _settings() -> str:
 
 
 def _default(value: Any) -> str:
-    """A default as site.yaml would have it; nothing where it stands for nothing."""
+    """Return a default as in site.yaml; "" if it is empty."""
     if not value and value is not False:
         return ""
     shown = ", ".join(value) if isinstance(value, tuple) else value
@@ -115,7 +115,7 @@ def _packages() -> str:
 
 
 def _package_rows(package: str) -> Iterator[list[str]]:
-    """The row of a package, and those of the packages in it."""
+    """Yield the row of a package, and the rows of the packages inside it."""
     yield [f"`{package}`", about(package), _listed(modules(package))]
     for name in modules(package):
         if name.endswith("/"):

@@ -133,8 +133,7 @@ def named_by_the_other_side(context: Context, found: Difference) -> bool:
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Whether another document that has a draft was also related to the document that only Bifolio returns.
-    """
+    """Whether another document with a draft was also related to the document that only Bifolio returns."""
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))

@@ -1,1 +1,1 @@
-"""The peers that Bifolio is measured against: `make bench-peers`."""
+"""Servers that Bifolio is compared with: `make bench-peers`."""

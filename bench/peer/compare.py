@@ -1,4 +1,4 @@
-"""Asks all three the same, first to see that they answer alike, then to measure how fast."""
+"""Sends the same requests to all three servers: first to compare the responses, then to measure."""
 
 import json
 import pickle
@@ -16,20 +16,20 @@ from bench.serving import Serving, hosted
 from bench.tables import count, ratio, show, size
 
 CONNECTIONS = 16
-_CHECKED = 5  # so many requests of each row are compared
+_CHECKED = 5  # requests per row whose responses are compared
 Turns = dict[str, list[Result]]
 
 
 @dataclass(frozen=True)
 class Servers:
-    """The three that are measured."""
+    """The three servers."""
 
     bifolio: Serving
     strapi: Serving
     json_server: Serving
 
     def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
-        """Every server by name, with the requests that it gets in a row."""
+        """Return each server by name, with its requests for a row."""
         return {
             "bifolio": (self.bifolio, row.bifolio),
             "strapi": (self.strapi, row.strapi),
@@ -38,7 +38,7 @@ class Servers:
 
 
 def check(servers: Servers, asked: Sequence[Row]) -> None:
-    """See that the servers answer the same documents. RuntimeError where they do not."""
+    """Check that all servers return the same documents. Raises RuntimeError if they differ."""
     for row in asked:
         for i in range(_CHECKED):
             ours, reference = (
@@ -49,7 +49,7 @@ def check(servers: Servers, asked: Sequence[Row]) -> None:
             if _told(ours) != _told(reference) or ours["meta"] != reference["meta"]:
                 raise RuntimeError(f"{row.name}: other documents at {unquote(row.strapi[i])}")
             same = _told({"data": third}) == _told(ours)
-            if not same and row.name != "_q":  # json-server looks into ids and numbers as well
+            if not same and row.name != "_q":  # json-server also searches ids and numbers
                 raise RuntimeError(f"{row.name}: other documents at {row.json_server[i]}")
 
 
@@ -61,7 +61,7 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
-    """Measure every row in turns and print two tables; what they show, to be kept as JSON."""
+    """Measure every row in turns and print two tables. Returns their figures, to store as JSON."""
     answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
@@ -83,7 +83,7 @@ def measure(
 def _turns(
     each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
 ) -> Turns:
-    """What the turns came to; the very first is left out, since engines that compile get faster."""
+    """Run all turns. The first one is not counted, because JIT compilers speed up later ones."""
     turns: Turns = {name: [] for name in each}
     for turn in range(rounds if unique or SHARE < 1 else rounds + 1):
         for name, (serving, paths) in each.items():
@@ -93,7 +93,7 @@ def _turns(
 
 
 def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
-    """What is kept of one row: figures of each server, and Bifolio's ratio to each other one."""
+    """Return the figures of one row: each server's, and Bifolio's ratio to each other server."""
     servers = {
         name: {
             "rate": round(median(r.rate for r in results), 1),

@@ -1,4 +1,4 @@
-"""Fills the peers with what Bifolio serves: every document of a site, over the peers' own API or file."""
+"""Fills the other servers with the documents that Bifolio serves, over their API or file."""
 
 import http.client
 import json
@@ -10,15 +10,15 @@ from bench.host import HOST
 from bench.model import REFERRED
 from bench.serving import Serving
 
-Documents = dict[str, list[dict[str, Any]]]  # plural → documents, populated one level deep
-Ids = dict[str, str]  # Bifolio's documentId → the peer's
+Documents = dict[str, list[dict[str, Any]]]  # documents by plural, populated one level deep
+Ids = dict[str, str]  # from Bifolio's documentId to the other server's
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")
 _SINGLE, _MANY = ("author", "category"), ("tags", "related")
 _PAGE = 100
 
 
 def read_documents(serving: Serving) -> Documents:
-    """Every document of a site that Bifolio serves, in its order."""
+    """Return every document that Bifolio serves, in its order."""
     return {plural: list(_pages(serving, plural)) for plural in (*REFERRED, "articles")}
 
 
@@ -33,7 +33,7 @@ def _pages(serving: Serving, plural: str) -> Iterator[dict[str, Any]]:
 
 
 def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callable[[str], None]) -> Ids:
-    """Create every document through the API, in order; then relate articles to each other."""
+    """Create every document through the API in order, then relate articles to each other."""
     ids: Ids = {}
     api = Api(serving.port, token)
     for plural, found in documents.items():
@@ -49,7 +49,7 @@ def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callabl
 
 
 def _body(document: Mapping[str, Any], ids: Ids) -> dict[str, Any]:
-    """What a document says, without what a server adds to it."""
+    """Return a document's values, without the fields that a server adds."""
     body = {name: value for name, value in document.items() if name not in _OURS}
     for name in _SINGLE:
         if name in body:
@@ -67,14 +67,14 @@ def _without_ids(value: Any) -> Any:
 
 
 class Api:
-    """A JSON API, with a token, on one connection."""
+    """Client for a JSON API, with a token, on one connection."""
 
     def __init__(self, port: int, token: str) -> None:
         self._connection = http.client.HTTPConnection(HOST, port, timeout=60)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def send(self, method: str, path: str, data: object) -> Any:
-        """The data of the answer. RuntimeError where it is an error."""
+        """Return the data in the response. Raises RuntimeError if it is an error."""
         self._connection.request(method, path, json.dumps({"data": data}), self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -84,7 +84,7 @@ class Api:
 
 
 def write_db(path: Path, documents: Documents) -> None:
-    """The file of json-server: the same documents, each with the ids of what it refers to."""
+    """Write json-server's file: the same documents, with the ids of related ones."""
     db: dict[str, list[dict[str, Any]]] = {}
     for plural, found in documents.items():
         db[plural] = []

@@ -1,4 +1,4 @@
-"""Installs what is measured beside Bifolio from npm, once, into a cache folder outside of the repository."""
+"""Installs the other servers from npm, once, in a cache folder outside the repository."""
 
 import json
 import os
@@ -13,18 +13,18 @@ _COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
 
 
 def cache() -> Path:
-    """$BIFOLIO_PEERS, else a folder of the user's cache."""
+    """Return the cache folder: $BIFOLIO_PEERS, or a folder in the user's cache."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("BIFOLIO_PEERS") or Path(home, "bifolio", "peers"))
 
 
 def node() -> str | None:
-    """The path of Node.js, where it and npm are installed."""
+    """Return the path of Node.js if it and npm are installed, else None."""
     return shutil.which("node") if shutil.which("npm") else None
 
 
 def install_strapi() -> Path:
-    """The folder whose node_modules have the reference implementation."""
+    """Return the folder whose node_modules contain Strapi."""
     folder = cache() / f"strapi-{STRAPI}"
     _install(folder, json.loads((APP / "package.json").read_bytes()))
     if not (folder / _COMPILED).exists():
@@ -33,14 +33,14 @@ def install_strapi() -> Path:
 
 
 def install_json_server() -> Path:
-    """The folder whose node_modules have json-server."""
+    """Return the folder whose node_modules contain json-server."""
     folder = cache() / f"json-server-{JSON_SERVER}"
     _install(folder, {"name": "peer", "private": True, "dependencies": {"json-server": JSON_SERVER}})
     return folder
 
 
 def _install(folder: Path, package: dict[str, object]) -> None:
-    """`npm install` of a package.json, unless that was done; it takes minutes the first time."""
+    """Run `npm install` for a package.json, unless that was done before. The first run takes minutes."""
     text, done = json.dumps(package, indent=2), folder / "installed.json"
     if done.exists() and done.read_text() == text:
         return

@@ -1,8 +1,8 @@
-"""Answers of a peer in a file, and a server that plays them back: for runs without the peer's packages.
+"""Recorded responses of another server in a file, and a server that plays them back.
 
-An answer is found by its request and by the conversation that it belongs to, so a run may leave requests out.
-A request that was never recorded is answered with the status 599. The same request again gets the next of its
-answers, and the last one for good.
+With a recording, the other server's packages need not be installed. A response is found by its request and
+its conversation, so a run may leave requests out. For requests that are not in the recording, the status is
+599. If a request is repeated, its next recorded response is returned, and in the end always the last one.
 """
 
 import http.client
@@ -22,7 +22,7 @@ from bench.host import HOST
 from bench.serving import Serving, free_port, running
 
 NOT_RECORDED = 599
-_BEGIN = "/recording/begin/"  # and the name of a conversation
+_BEGIN = "/recording/begin/"  # followed by the name of a conversation
 _FORM = "multipart/form-data"
 _MATTER = (
     "authorization", "origin", "accept", "content-type", "strapi-response-format",
@@ -31,9 +31,10 @@ _MATTER = (
 
 
 def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
-    """Return what a request is found by.
+    """Return the key that identifies a request.
 
-    The body of a form does not count: it has pictures, whose bytes depend on the library that makes them.
+    The body of a form is not part of it, because it contains pictures whose bytes depend on the library that
+    makes them.
     """
     known = {name.lower(): value for name, value in headers.items()}
     told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
@@ -43,7 +44,7 @@ def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) 
 
 @dataclass
 class Recording:
-    """Answers by conversation and key; equal ones are kept once."""
+    """Responses by conversation and key. Equal ones are stored once."""
 
     answers: list[Any] = field(default_factory=list)  # status, headers, body
     asked: dict[str, dict[str, list[int]]] = field(default_factory=dict)
@@ -51,11 +52,11 @@ class Recording:
     _known: dict[str, int] = field(default_factory=dict)
 
     def begin(self, case: str) -> None:
-        """Go on with another conversation."""
+        """Start another conversation."""
         self._case = case
 
     def add(self, asked: str, status: int, headers: Message, body: bytes) -> None:
-        """Add an answer."""
+        """Add a response."""
         answer = [status, compared(headers), body.decode()]
         text = json.dumps(answer)
         if text not in self._known:
@@ -64,7 +65,7 @@ class Recording:
         self.asked.setdefault(self._case, {}).setdefault(asked, []).append(self._known[text])
 
     def write(self, path: Path) -> None:
-        """Write it, one answer a line."""
+        """Write the recording, one response per line."""
         lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in self.answers)
         path.write_text(f'{{"asked": {json.dumps(self.asked)},\n"answers": [\n{lines}\n]}}\n', "utf-8")
 
@@ -77,11 +78,11 @@ class Playing:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port of the server."""
         return self.serving.port
 
     def begin(self, case: str) -> None:
-        """Go to a conversation of the recording."""
+        """Switch to a conversation in the recording."""
         connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
         connection.request("POST", _BEGIN + case)
         connection.getresponse().read()
@@ -90,7 +91,7 @@ class Playing:
 
 @contextmanager
 def playing(file: Path) -> Iterator[Playing]:
-    """A process that plays a recording back."""
+    """Context manager: a process that plays a recording back."""
     port = free_port()
     command = [sys.executable, "-m", "bench.peer.recording", str(file), str(port)]
     with running(command, port) as serving:
@@ -103,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
     case, counts = "", dict[tuple[str, str], int]()
 
     def do(self) -> None:
-        """Answer any request."""
+        """Respond to any request."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path.startswith(_BEGIN):
             type(self).case = self.path.removeprefix(_BEGIN)
@@ -132,11 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def main() -> None:
-    """Play the recording of the first argument back, on the port that the second one names."""
+    """Play back the recording named by the first argument, on the port in the second argument."""
     found = json.loads(Path(sys.argv[1]).read_bytes())
     _Handler.recording = Recording(found["answers"], found["asked"])
     ThreadingHTTPServer((HOST, int(sys.argv[2])), _Handler).serve_forever()

@@ -1,6 +1,6 @@
-"""The requests that are sent to all three: the same questions, in each one's words.
+"""The same requests in the form that each of the three servers expects.
 
-Each row has as many really different requests as the content allows, up to DIFFERENT.
+Each row has as many different requests as the content allows, at most DIFFERENT.
 """
 
 import random
@@ -15,24 +15,24 @@ from bench.sites import WORDS
 
 DIFFERENT = scaled(1000, 10)
 PAGE = 25
-LEAST = 40  # articles, for pages of which several are different
+LEAST = 40  # minimum number of articles, so that there are several different pages
 _SORTS = ("title", "slug", "publishedOn", "readingMinutes", "summary", "createdAt")
 _EXPANDED = "_expand=author&_expand=category"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of request: the paths of the different ones, for each server, in the same order."""
+    """One kind of request: the paths of the different requests, by server, in the same order."""
 
     name: str
     bifolio: list[str]
     strapi: list[str]
     json_server: list[str]
-    as_json_server: str = ""  # what json-server is asked instead, where it has nothing like it
+    as_json_server: str = ""  # the closest request for json-server, if it lacks the feature
 
 
 def rows(documents: Documents, ids: Ids) -> list[Row]:
-    """Every row. `ids` are the reference implementation's of Bifolio's."""
+    """Return all rows. `ids` are Strapi's ids by Bifolio's."""
     chance = random.Random(1)
     articles = [document["documentId"] for document in documents["articles"]]
     chance.shuffle(articles)
@@ -103,6 +103,6 @@ def _texts(name: str, parameter: str, theirs: str, what: str, chance: random.Ran
 
 
 def _list(parameters: Mapping[str, str], more: str = "") -> str:
-    """A list request, its brackets encoded as clients send them."""
+    """Return the path of a list, with encoded brackets as clients send them."""
     encoded = [f"{quote(k)}={quote(v)}" for k, v in parameters.items()]
     return "/api/articles?" + "&".join([*encoded, *([more] if more else [])])

@@ -1,4 +1,4 @@
-"""Makes a project of the reference implementation out of content types as Bifolio has them, and runs it."""
+"""Creates a Strapi project with Bifolio's content types, and runs it."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ _FACTORIES = {"controllers": "Controller", "routes": "Router", "services": "Serv
 
 
 def make_project(folder: Path, types: Path) -> None:
-    """Write a project with the content types and components of a folder, in which there was none."""
+    """Write a new project with the content types and components in a folder."""
     shutil.copytree(APP, folder)
     (folder / "public" / "uploads").mkdir(parents=True)
     (folder / "favicon.png").touch()
@@ -45,12 +45,12 @@ def _write_json(path: Path, value: object) -> None:
 
 
 def command(packages: Path, *arguments: str) -> list[str]:
-    """A command of the reference implementation's own command line."""
+    """Return the command that runs Strapi's command line."""
     return [node() or "node", str(packages / "node_modules/@strapi/strapi/bin/strapi.js"), *arguments]
 
 
 def surroundings(port: int = 0, locales: Sequence[str] = ()) -> dict[str, str]:
-    """The environment that its commands run in: production mode, nothing sent anywhere."""
+    """Return the environment for Strapi's commands: production mode, without telemetry."""
     return {
         "NODE_ENV": "production",
         "PORT": str(port),
@@ -64,7 +64,7 @@ def surroundings(port: int = 0, locales: Sequence[str] = ()) -> dict[str, str]:
 def strapi(
     packages: Path, folder: Path, locales: Sequence[str] = (), environment: Mapping[str, str] | None = None
 ) -> Iterator[Serving]:
-    """A project, served. Its folder is to lie below that of its packages."""
+    """Context manager: a running project. Its folder must be inside the folder of its packages."""
     port = free_port()
     variables = {**surroundings(port, locales), **(environment or {})}
     with running(command(packages, "start"), port, variables, folder) as serving:
@@ -72,5 +72,5 @@ def strapi(
 
 
 def token(folder: Path) -> str:
-    """The full-access token that a project made at its first start."""
+    """Return the full-access token that a project created at its first start."""
     return (folder / "token.txt").read_text().strip()

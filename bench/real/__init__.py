@@ -1,1 +1,1 @@
-"""Real repositories, served in place: what Bifolio reads and writes is compared with independent readers."""
+"""Real repositories, served in place: compares what Bifolio reads and writes with independent readers."""

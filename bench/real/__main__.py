@@ -1,9 +1,10 @@
-"""`make real REAL=dir` serves real repositories in place, and compares what Bifolio reads and writes of them.
+"""`make real REAL=dir` serves real repositories in place, and checks what Bifolio reads and writes.
 
-Each tree of bench/real/trees.py is taken from the folder that is named: an archive NAME.tar.gz or
-NAME.tar.xz, or a folder NAME. For each one: `bifolio init` and `bifolio check`, then a server. The values of
-all documents are compared with what packages from npm read; documents are written back unchanged, and with
-one attribute changed. The status is 1 if there is a difference that bench/real/known.py does not declare.
+The folder REAL contains the trees listed in bench/real/trees.py: each as an archive NAME.tar.gz or
+NAME.tar.xz, or as a folder NAME. For each tree, this runs `bifolio init`, `bifolio check` and a server. The
+values of all documents are compared with those that packages from npm read. Documents are written back
+unchanged, and with one attribute changed. The exit status is 1 if there is a difference that is not declared
+in bench/real/known.py.
 """
 
 import argparse
@@ -19,12 +20,12 @@ from bench.real.trees import TREES, find
 from tests.ci import skipped
 from tests.signals import restore_in_children
 
-DOCUMENTS = 40  # of each tree that are written
+DOCUMENTS = 40  # documents per tree that are written
 AT_ONCE = 2
 
 
 def main() -> int:
-    """Run what the command line asks for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(
         prog="python -m bench.real", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,6 +1,6 @@
-"""What the API gives as the value of an attribute, in the form that `expected` has.
+"""Converts values from the API to the form that `expected` uses.
 
-A relation is a list of documentIds, media a list of paths, a component a mapping without its id.
+A relation becomes a list of documentIds, media a list of paths, and a component a mapping without its id.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ UPLOADS = "/uploads/"
 
 
 def populate(content_type: ContentType) -> str:
-    """Return the query that populates a type with all of its components, and relations one level deep."""
+    """Return the query that populates a type with all components, and relations one level deep."""
     return "&".join(_populate("populate", content_type.attributes, content_type.components))
 
 
 def normalise(attribute: Attribute, value: Any, components: Components) -> Any:
-    """Return a value of the API in the form in which `expected` has it."""
+    """Convert a value from the API to the form that `expected` uses."""
     kind = attribute["type"]
     if kind == "relation":
         return [one["documentId"] for one in _listed(value)]

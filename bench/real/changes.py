@@ -1,4 +1,4 @@
-"""One attribute of a document, changed as an editor would: which one, and to which value."""
+"""Changes one attribute of a document as an editor would: chooses the attribute and its new value."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -21,12 +21,12 @@ NOT_SENT = (
 
 
 def body_of(served: Served) -> dict[str, Any]:
-    """Return what a form sends back of a document: what it has read."""
+    """Return the body that a form sends back: everything that it has read."""
     return {name: value for name, value in served.values.items() if name not in NOT_SENT}
 
 
 def own_body_of(served: Served) -> dict[str, Any]:
-    """Return what a form sends back without what other documents store, which may have changed meanwhile."""
+    """Return the body without values stored in other documents, which may have changed in the meantime."""
     attributes = served.document.type.attributes
     return {
         name: value for name, value in body_of(served).items() if not attributes.get(name, {}).get("mappedBy")
@@ -34,9 +34,9 @@ def own_body_of(served: Served) -> dict[str, Any]:
 
 
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
-    """Return an attribute and another value for it, another attribute each turn; None if it has none.
+    """Return an attribute and a new value for it; another attribute each turn. Returns None if there is none.
 
-    What the locales of a document share is left out, and so is what the files of other documents store.
+    Left out are attributes that locales share, and attributes stored in other documents.
     """
     options = list(_options(served))
     return options[turn % len(options)] if options else None
@@ -59,7 +59,7 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def change(value: Any, attribute: Attribute, components: Components) -> Any:
-    """Return another value of an attribute, or the same if there is none."""
+    """Return another value for an attribute, or the same value if no other is possible."""
     kind = attribute["type"]
     if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
         uid = value[0].get("__component") or attribute["component"]
@@ -70,7 +70,7 @@ def change(value: Any, attribute: Attribute, components: Components) -> Any:
 
 
 def _change_text(value: Any, attribute: Attribute) -> str:
-    """Change the first line that has text."""
+    """Change the first line that contains text."""
     lines = str(value).split("\n")
     number = next((number for number, line in enumerate(lines) if line.strip()), 0)
     first = lines[number].rstrip()
@@ -104,7 +104,7 @@ def _change_list(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_json(value: Any, attribute: Attribute) -> Any:
-    """Change one scalar, the first that is there."""
+    """Change the first scalar."""
     if isinstance(value, dict):
         name = next(iter(value), None)
         return value if name is None else {**value, name: _change_json(value[name], attribute)}
@@ -118,7 +118,7 @@ def _change_json(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_component(value: Any, components: Components, attributes: Mapping[str, Attribute]) -> Any:
-    """Change one attribute of a component, the first that can be changed."""
+    """Change the first attribute of a component that can be changed."""
     for name, attribute in attributes.items():
         if value.get(name) and (changed := change(value[name], attribute, components)) != value[name]:
             return {**value, name: changed}

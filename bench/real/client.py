@@ -1,4 +1,4 @@
-"""Requests to the server of a tree, with a full-access token on one connection."""
+"""Client for the server of a tree, with a full-access token on one connection."""
 
 import http.client
 import json
@@ -16,13 +16,13 @@ TIMEOUT_S = 60.0
 
 @dataclass(slots=True)
 class Client:
-    """A connection to a server, and the token that requests carry."""
+    """Connection to a server, and the token for its requests."""
 
     connection: http.client.HTTPConnection
     token: str
 
     def send(self, method: str, path: str, data: Any = None) -> tuple[int, Any]:
-        """Send a request; return the status and the body."""
+        """Send a request. Returns the status and the body."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = None
         if data is not None:
@@ -38,7 +38,7 @@ class Client:
     ) -> Iterator[dict[str, Any]]:
         """Yield all documents of a type in all locales, with all components populated.
 
-        Raises RuntimeError if the server refuses a request.
+        Raises RuntimeError if the server rejects a request.
         """
         query = populate(content_type) + (f"&status={status}" if content_type.has_drafts else "")
         if content_type.is_single:

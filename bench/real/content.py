@@ -1,7 +1,8 @@
-"""Documents for a project that has content types and no content: files with a value for every attribute.
+"""Generator of documents for a project that has content types but no content.
 
-Each collection type gets three documents, in YAML, JSON and Markdown where it has a body; in a site with two
-locales the first is translated. Relations lead to documents of the same name, media to one picture.
+Every attribute gets a value. Each collection type gets three documents, in YAML, JSON and, if it has a body,
+Markdown. In a site with two locales, the first document is translated. Relations refer to documents with the
+same name, and media to one picture.
 """
 
 import json
@@ -43,7 +44,7 @@ def make_content(root: Path) -> None:
 
 
 def _documents(content_type: ContentType, singles: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield path and text of each file of a type."""
+    """Yield the path and text of each file of a type."""
     for number, name in enumerate(NAMES[:1] if content_type.is_single else NAMES):
         stem = f"content/{content_type.singular}"
         if not content_type.is_single:
@@ -59,7 +60,7 @@ def _documents(content_type: ContentType, singles: set[str]) -> Iterator[tuple[s
                 yield f"{stem}{suffix}.json", json.dumps(values, indent=2, ensure_ascii=False) + "\n"
                 continue
             body = values.pop(content_type.body, None) if content_type.body and number == 2 else None
-            values = json.loads(json.dumps(values))  # shares no part, so YAML has no anchors
+            values = json.loads(json.dumps(values))  # a deep copy, so the YAML contains no anchors
             text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
             if body is None:
                 yield f"{stem}{suffix}.yaml", text
@@ -70,7 +71,7 @@ def _documents(content_type: ContentType, singles: set[str]) -> Iterator[tuple[s
 def _value(
     attribute: Attribute, name: str, label: str, locale: str, components: Components, singles: set[str]
 ) -> Any:
-    """Return a value for an attribute, None if it can't have one."""
+    """Return a value for an attribute, or None if none is possible."""
     kind = attribute["type"]
     is_own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized")
     if kind in ("string", "text", "richtext", "customField"):
@@ -108,11 +109,11 @@ def _component(uid: str, name: str, locale: str, components: Components, singles
 
 
 def _related(attribute: Attribute, name: str, locale: str, singles: set[str]) -> Any:
-    """Return what a relation stores: nothing on the derived side, and to types that are not content."""
+    """Return the stored value of a relation; None on the derived side, and if the target is not content."""
     target = attribute.get("target", "")
     if attribute.get("mappedBy") or not target.startswith("api::") or target in singles:
         return None
     if attribute["relation"].endswith("ToOne"):
         return name
-    # Only the first document is translated, and a relation leads to the same locale.
+    # Only the first document is translated, and relations stay within a locale.
     return [name, *(other for other in NAMES[:2] if other != name and locale == LOCALES[0])]

@@ -1,16 +1,16 @@
-"""What is not as it should be, gathered by tree and cause."""
+"""Differences from the expected values, by tree and cause."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-LONGEST = 100  # characters of a value in an example
+LONGEST = 100  # length of a value in an example
 
 
 @dataclass(slots=True)
 class Differences:
-    """The differences found in one tree: how many of each cause, and the first example."""
+    """Differences in one tree: the number for each cause, and the first example."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
@@ -21,23 +21,23 @@ class Differences:
         self.examples.setdefault(cause, example)
 
     def count(self, prefix: str) -> int:
-        """Return the number of differences whose cause begins with a prefix."""
+        """Return the number of differences whose cause starts with a prefix."""
         return sum(number for cause, number in self.counts.items() if cause.startswith(prefix))
 
     def rows(self) -> Iterator[tuple[str, int, str]]:
-        """Yield cause, count and example, the most frequent first."""
+        """Yield cause, count and example, most frequent first."""
         for cause, number in self.counts.most_common():
             yield cause, number, self.examples[cause]
 
 
 def shorten(value: Any) -> str:
-    """Return a value as a line of an example."""
+    """Return a value in one line, cut to the length of an example."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def name_some(names: Iterable[str], limit: int = 3) -> str:
-    """Return the first names of a list, and how many more there are."""
+    """Return the first names in a list, and how many more there are."""
     listed = list(names)
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more

@@ -1,7 +1,8 @@
-"""Computes the value that an attribute should have by the rules of docs/files.md.
+"""Computes the expected value of an attribute by the rules of docs/files.md.
 
-Values are compared as the API gives them. A text without quotes is read by the type of its attribute, so text
-comes from the reading without types, and `json` and `array` from the one with YAML 1.2's.
+Values have the form in which the API returns them. A text without quotes is parsed by the type of its
+attribute. So text comes from the parse without types, and `json` and `array` values come from the parse with
+YAML 1.2's types.
 """
 
 import re
@@ -23,11 +24,11 @@ NOT_ATTRIBUTES = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale
 
 
 class Unreadable(ValueError):
-    """The file has a value that the type of the attribute can't hold."""
+    """The file contains a value that is invalid for the attribute's type."""
 
 
 def expected(document: Document, name: str, attribute: Attribute) -> Any:
-    """Return the value of an attribute that the API should give. Raises Unreadable."""
+    """Return the value of an attribute that the API should return. Raises Unreadable."""
     reading, content_type = document.reading, document.type
     if name == content_type.options.get("otherKeys"):
         return _other_keys(document) or None
@@ -42,14 +43,14 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
 
 
 def served_keys(document: Document) -> set[str]:
-    """Return the keys of the file that the API should show in some way: those with a value."""
+    """Return the keys in a file that the API should return in some form: those with a value."""
     draft_keys = set(document.type.options.get("draftWhen", {}))
     keys = {key for key, value in document.reading.typed.items() if value is not None}
     return keys - draft_keys - set(NOT_ATTRIBUTES)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 1 is 1.0, and not true."""
+    """Return whether two JSON values are equal: 1 equals 1.0, but not true."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -60,7 +61,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def moment(text: str) -> str:
-    """Return a date with a time as the API writes it; UTC if the text names no zone. Raises Unreadable."""
+    """Return a date with a time in the API's format; UTC if the text has no time zone. Raises Unreadable."""
     match = MOMENT.fullmatch(text.strip())
     if match is None:
         raise Unreadable(text)
@@ -85,7 +86,7 @@ def _offset(zone: str | None) -> timedelta:
 
 
 def _read(attribute: Attribute, typed: Any, text: Any, components: Components) -> Any:
-    """Return the value of an attribute of a document or a component. Raises Unreadable."""
+    """Return the value of an attribute in a document or component. Raises Unreadable."""
     kind = attribute["type"]
     is_list = attribute.get("repeatable") or kind in ("relation", "media", "dynamiczone")
     if typed is None:
@@ -111,7 +112,7 @@ def _read_component(uid: str, typed: Any, text: Any, components: Components) -> 
 
 
 def _strip_body(text: str) -> str:
-    """Return the body without the blank line above it and the newline at the end of the file."""
+    """Return the body without the blank line before it and the newline at the end of the file."""
     text = re.sub(r"\A\r?\n", "", text)
     return re.sub(r"\r?\n\Z", "", text)
 
@@ -169,13 +170,13 @@ def _read_json(typed: Any, text: Any) -> Any:
 
 
 def _read_relation(typed: Any, text: Any) -> list[str]:
-    """Return the documentIds that a relation names, each once."""
+    """Return the documentIds in a relation, without duplicates."""
     values = text if isinstance(text, list) else [text]
     return list(dict.fromkeys(_read_text(value, value).replace("/", "--") for value in values))
 
 
 def _read_media(typed: Any, text: Any) -> list[str]:
-    """Return the paths of files below content/uploads/, one or many."""
+    """Return the paths of one or several files, relative to content/uploads/."""
     values = text if isinstance(text, list) else [text]
     return [_read_text(value, value).removeprefix("/uploads/") for value in values]
 

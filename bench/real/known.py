@@ -1,11 +1,11 @@
-"""The differences that are known, each with its reason."""
+"""Known differences, each with its reason."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cause of differences in one tree that is as it should be, up to a number of them."""
+    """A cause of differences in one tree that is correct, and the maximum number of such differences."""
 
     tree: str
     cause: str
@@ -36,7 +36,7 @@ KNOWN = (
 
 
 def reason_of(tree: str, cause: str, count: int) -> str | None:
-    """Return why a difference is as it should be, None if it is not declared or there are too many."""
+    """Return why a difference is correct, or None if it is not declared or there are too many."""
     return next(
         (
             known.reason

@@ -1,4 +1,4 @@
-"""Which file of a tree is which document, by the rules of docs/files.md and without Bifolio."""
+"""Maps the files of a tree to documents by the rules of docs/files.md, without Bifolio's code."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from bench.real.reader import Reading
 
 MARKDOWN = (".md", ".mdx", ".markdown")
 ENDINGS = (*MARKDOWN, ".yaml", ".yml", ".json", ".toml")
-Components = Mapping[str, Mapping[str, Mapping[str, Any]]]  # their attributes, by uid
+Components = Mapping[str, Mapping[str, Mapping[str, Any]]]  # attributes by uid
 NAME, LOCALE = "{name}", "{locale}"
 
 
@@ -26,11 +26,11 @@ class ContentType:
     has_drafts: bool
     options: Mapping[str, Any]
     attributes: Mapping[str, Mapping[str, Any]]
-    components: Components = field(default_factory=dict)  # all of the site
+    components: Components = field(default_factory=dict)  # all content types of the site
 
     @property
     def uid(self) -> str:
-        """The uid that relations name."""
+        """The uid that relations use."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
@@ -40,7 +40,7 @@ class ContentType:
 
     @property
     def body(self) -> str | None:
-        """The attribute that the body of a Markdown file is the value of."""
+        """The attribute that contains the body of a Markdown file, or None."""
         rich = (name for name, attribute in self.attributes.items() if attribute["type"] == "richtext")
         return self.options.get("body") or next(rich, None)
 
@@ -57,19 +57,19 @@ class ContentType:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of one document, in one locale."""
+    """One file of a document, in one locale."""
 
     type: ContentType
     document_id: str
     locale: str | None  # None in a type without locales
     is_draft: bool
-    name: str  # what {name} stands for
+    name: str  # the value of {name}
     reading: Reading
 
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A pattern of a type, with its regular expression and its rank among those that match a file."""
+    """A pattern of a type, with its regular expression and its rank among matching patterns."""
 
     type: ContentType
     expression: re.Pattern[str]
@@ -100,7 +100,7 @@ def load_types(root: Path) -> list[ContentType]:
 
 
 def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[str]) -> dict[str, ContentType]:
-    """Return the type of each path that one claims."""
+    """Return the content type for each path that matches a pattern."""
     patterns = _compile(types, locales)
     found = {path: _match(patterns, path) for path in paths}
     return {path: match[0].type for path, match in found.items() if match is not None}
@@ -109,7 +109,7 @@ def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[st
 def documents(
     types: Iterable[ContentType], locales: list[str], readings: Iterable[Reading]
 ) -> list[Document]:
-    """Return the document that each file is."""
+    """Return the document for each file."""
     patterns = _compile(types, locales)
     return [
         _document(match[0].type, match[1], locales, reading)
@@ -139,7 +139,7 @@ def _says_draft(content_type: ContentType, reading: Reading) -> bool:
 
 
 def _compile(types: Iterable[ContentType], locales: list[str]) -> list[_Pattern]:
-    """Compile the patterns of all types, the one that counts first before the others."""
+    """Compile the patterns of all types, in order of precedence."""
     codes = "|".join(map(re.escape, locales))
     patterns = []
     for content_type in types:
@@ -161,13 +161,13 @@ def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]
 
 
 def _is_below_its_initial(match: re.Match[str]) -> bool:
-    """Whether {initial}, if there is one, stands for the first letter of the name."""
+    """Return whether {initial}, if the pattern contains it, equals the first letter of the name."""
     initial = match.groupdict().get("initial")
     return initial is None or initial == match["name"][0].lower()
 
 
 def _is_partial(match: re.Match[str]) -> bool:
-    """Whether {name} stands for a name that begins with _, other than _index."""
+    """Return whether the name starts with _ and is not _index."""
     if "name" not in match.groupdict():
         return False
     last = match["name"].rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Reads files of a tree without Bifolio, with packages from npm installed once into a cache folder."""
+"""Reads files of a tree without Bifolio's code, with packages from npm that are installed once in a cache."""
 
 import json
 import os
@@ -17,9 +17,10 @@ FILES = ("package.json", "read.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one file says: its keys, and the body of Markdown.
+    """Content of one file: its keys, and the body of Markdown.
 
-    `typed` has values as YAML 1.2, TOML or JSON type them, `text` the text of each scalar of YAML.
+    `typed` contains values with the types of YAML 1.2, TOML or JSON. `text` contains the text of each YAML
+    scalar.
     """
 
     path: str
@@ -31,7 +32,7 @@ class Reading:
 
 
 def install_reader() -> tuple[Path, str | None]:
-    """Install the reader, once; return its folder and what it lacks, if anything."""
+    """Install the reader once. Returns its folder, and what is missing on this machine, if anything."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(home, "bifolio", "real")
     folder.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ HEAD = (
 
 
 def print_report(outcomes: Sequence[Outcome]) -> bool:
-    """Print what was found; return whether all of it is declared."""
+    """Print the findings. Returns whether all differences are declared."""
     for line in _table([HEAD, *map(_row, outcomes)]):
         print(line)
     is_good = True

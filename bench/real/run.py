@@ -1,4 +1,4 @@
-"""What is done with one tree, from its archive to the row of the table."""
+"""Runs everything for one tree, from its archive to its row in the table."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ from bench.serving import bifolio
 from server.auth.accounts import Accounts
 
 PARAMETER = re.compile(r"\{(\w+)\}")
-NO_INDEX = "\nsearch: {index: false}\n"  # nothing here is searched
+NO_INDEX = "\nsearch: {index: false}\n"  # no index, because nothing is searched
 PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
 
@@ -47,7 +47,7 @@ class Outcome:
 
 
 def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
-    """Take a tree, serve it, compare its values and write to it: at most `limit` documents, None for all."""
+    """Unpack a tree, serve it, compare its values, and write at most `limit` documents (None: all)."""
     began = time.monotonic()
     outcome = Outcome(tree)
     root = unpack(source, tree.name, folder)
@@ -85,7 +85,7 @@ def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> Non
 
 
 def _init(root: Path, differences: Differences) -> bool:
-    """Run `bifolio init` in a tree; return whether it took it."""
+    """Run `bifolio init` in a tree. Returns whether it succeeded."""
     done = _command("init", str(root), "--yes")
     if done.returncode:
         differences.add("init: refused", done.stderr.strip().splitlines()[-1])
@@ -93,7 +93,7 @@ def _init(root: Path, differences: Differences) -> bool:
 
 
 def _check(root: Path, differences: Differences) -> int:
-    """Run `bifolio check`; return how many problems it has found."""
+    """Run `bifolio check`. Returns the number of problems."""
     done = _command("check", "--format", "json", "--site", str(root))
     try:
         found: dict[str, Any] = json.loads(done.stdout)
@@ -109,7 +109,7 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _locales(root: Path) -> list[str]:
-    """Return the locales of a site, the default one first."""
+    """Return the locales of a site, default first."""
     path = root / "site.yaml"
     settings = yaml.safe_load(path.read_bytes()) if path.exists() else {}
     described = (settings or {}).get("locales", {})
@@ -119,7 +119,7 @@ def _locales(root: Path) -> list[str]:
 
 
 def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
-    """Send the requests that a project's front end sends, if the tree lists them in requests.json."""
+    """Send the requests of a project's front end, if the tree lists them in requests.json."""
     listed = root / "requests.json"
     if not listed.exists():
         return
@@ -131,5 +131,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    """Return the paths of single types, which no file may have yet."""
+    """Return the paths of single types, which may have no file yet."""
     return tuple(one.path for one in types if one.is_single)

@@ -1,4 +1,4 @@
-"""The repositories, and how a tree of one is made ready: a copy, committed to a new repository."""
+"""The repositories, and their preparation: each tree is copied and committed to a new repository."""
 
 import shutil
 import tarfile
@@ -14,13 +14,13 @@ ENDINGS = (".tar.gz", ".tar.xz")
 class Tree:
     """A public repository at a commit.
 
-    `subfolder` is the part of it that is needed, and `defines_types` says whether it has content types
-    already. An archive of a tree has one folder, which is named like it, with the subfolder's files.
+    `subfolder` is the part that is needed. `defines_types` is set if it already has content types. An archive
+    of a tree contains one folder, named like the archive, with the files in the subfolder.
     """
 
     name: str
     url: str
-    commit: str | None  # None: the archive does not say
+    commit: str | None  # None: unknown from the archive
     licence: str
     subfolder: str
     generator: str
@@ -90,14 +90,14 @@ TREES = (
 
 
 def find(tree: Tree, folder: Path) -> Path | None:
-    """Return the archive or folder of a tree, None if the folder has neither."""
+    """Return the archive or folder of a tree, or None if there is none."""
     unpacked = folder / tree.name
     archives = (folder / f"{tree.name}{ending}" for ending in ENDINGS)
     return unpacked if unpacked.is_dir() else next((path for path in archives if path.is_file()), None)
 
 
 def unpack(source: Path, name: str, folder: Path) -> Path:
-    """Copy a tree into a folder and commit its files to a new repository; return its folder."""
+    """Copy a tree into a folder and commit its files to a new repository. Returns its folder."""
     root = folder / name
     if source.is_dir():
         shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".bifolio"))

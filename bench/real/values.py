@@ -1,4 +1,4 @@
-"""Compares the values of all documents, as the API gives them, with what the independent reader says."""
+"""Compares the values of all documents in the API with the independent reader's values."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ COMMITTED = moment(TIME)
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A document and the values that the API gives of it."""
+    """A document, and its values in the API."""
 
     document: Document
     values: Mapping[str, Any]
@@ -26,14 +26,14 @@ class Served:
 
 @dataclass(slots=True)
 class Comparison:
-    """The documents of a tree that are served, and how many values were compared."""
+    """The served documents of a tree, and the number of compared values."""
 
     served: list[Served]
     compared: int = 0
 
 
 def key_of(document: Document) -> Key:
-    """Return what identifies a version of a document."""
+    """Return the key that identifies a version of a document."""
     return document.type.singular, document.document_id, document.locale
 
 
@@ -73,7 +73,7 @@ def _key(
     content_type: ContentType, values: Mapping[str, Any], keys: Iterable[tuple[Key, bool]], is_draft: bool
 ) -> tuple[Key, bool]:
     locale = values.get("locale") if content_type.is_localized else None
-    if content_type.is_single:  # whose documentId no file says
+    if content_type.is_single:  # whose documentId is in no file
         mine = (key for key in keys if key[0][0] == content_type.singular)
         return next(
             (key for key in mine if key[0][2] == locale and key[1] == is_draft), (("", "", None), False)
@@ -88,7 +88,7 @@ def _pair(one: Document, other: Document) -> str:
 def _compare(
     document: Document, values: Mapping[str, Any], known: set[tuple[str, str]], differences: Differences
 ) -> int:
-    """Compare all values of one document; return how many there were."""
+    """Compare all values of one document. Returns their number."""
     path = document.reading.path
     if document.reading.error:
         differences.add("values: the other reader can't read the file", f"{path}: {document.reading.error}")
@@ -132,7 +132,7 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
 
 
 def describe(wanted: Any, given: Any) -> str:
-    """Return in what way the value of the API differs from the one of the file."""
+    """Describe how the API's value differs from the file's."""
     if wanted is None or wanted == []:
         return "a value that the file does not have"
     if given is None or given == []:

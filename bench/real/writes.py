@@ -1,4 +1,4 @@
-"""Writes documents back, unchanged and with one attribute changed, and looks at `git diff`."""
+"""Writes documents back, unchanged and with one attribute changed, and checks `git diff`."""
 
 import re
 from collections import defaultdict
@@ -27,7 +27,7 @@ _WAS = re.compile(r"--- (?:a/(.*?)|/dev/null)\t?$")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One attribute of a document with its new value."""
+    """One attribute of a document and its new value."""
 
     served: Served
     name: str
@@ -35,7 +35,7 @@ class Change:
 
 
 def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served]:
-    """Return at most so many documents, those of each type in turn and evenly from all of its own."""
+    """Return at most `limit` documents: types in turn, and evenly distributed within each type."""
     if limit is None or len(served) <= limit:
         return list(served)
     by_type: dict[str, list[Served]] = defaultdict(list)
@@ -51,7 +51,7 @@ def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served
 
 
 def write_unchanged(client: Client, root: Path, written: Sequence[Served], differences: Differences) -> None:
-    """Send back what was read of documents; no file may change."""
+    """Send documents back as they were read. No file may change."""
     for served in written:
         _put(client, served, body_of(served), "unchanged", differences)
     for path, hunks in diff(root, with_timestamps=True).items():
@@ -62,7 +62,10 @@ def write_unchanged(client: Client, root: Path, written: Sequence[Served], diffe
 def write_changed(
     client: Client, root: Path, reader: Path, written: Sequence[Served], differences: Differences
 ) -> int:
-    """Change one attribute of each document: one hunk of one file. Return how many were written."""
+    """Change one attribute of each document; each must change one hunk in one file.
+
+    Returns the number of writes.
+    """
     changes: dict[str, Change] = {}
     for turn, served in enumerate(written):
         chosen = choose(served, turn)
@@ -86,7 +89,7 @@ def write_changed(
 
 
 def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list[str]]]:
-    """Return the changed lines of each file by hunk; those of timestamps alone only if asked."""
+    """Return the changed lines of each file by hunk. Hunks with only timestamps are optional."""
     git(root, "add", "-A", "--intent-to-add")
     text = git(root, "-c", "core.quotePath=off", "diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0")
     found: dict[str, list[list[str]]] = {}
@@ -108,7 +111,7 @@ def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list
 
 
 def _has_only_timestamps(hunk: Sequence[str]) -> bool:
-    """Whether a hunk changes only timestamps, and in JSON the comma above them."""
+    """Return whether a hunk changes only timestamps, and in JSON the comma above them."""
     others = [line for line in hunk if not _STAMP.match(line)]
     removed, added = ([line[1:].rstrip(",") for line in others if line[0] == sign] for sign in "-+")
     return removed == added
@@ -123,7 +126,7 @@ def _spread(documents: Sequence[Served], limit: int) -> list[Served]:
 def _put(
     client: Client, served: Served, body: Mapping[str, Any], stage: str, differences: Differences
 ) -> bool:
-    """Send a document; return whether it was taken."""
+    """Send a document. Returns whether the server accepted it."""
     document = served.document
     path = document.type.path
     if not document.type.is_single:
@@ -148,7 +151,7 @@ def _describe(hunks: Sequence[Sequence[str]]) -> str:
 def _compare_readings(
     readings: Mapping[str, Reading], changes: Mapping[str, Change], differences: Differences
 ) -> None:
-    """Compare what the other reader says of each changed file with what it said before."""
+    """Compare the independent reader's values of each changed file with the values before."""
     for path, change in changes.items():
         before, after = change.served.document.reading, readings[path]
         if after.error:

@@ -1,1 +1,1 @@
-"""The front page of the documentation, over the API of a Bifolio that serves `docs/`."""
+"""Front page of the documentation. It uses the API of a Bifolio that serves `docs/`."""

@@ -1,6 +1,6 @@
-"""Serve these docs with Bifolio: `python -m docs.site` serves docs/, and its front page on the next port.
+"""`python -m docs.site` serves docs/ with Bifolio, and a front page on the next port.
 
-`docs/` is a site, with `docs/site.yaml`; each page is a document of `docs/content-types/page.json`.
+`docs/` is a site, with `docs/site.yaml`. Each page is a document of the type `docs/content-types/page.json`.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 DOCS = Path(__file__).resolve().parent.parent
-# The front page's addresses, and the folders that they are files of.
+# Path prefixes of the front page, and the folders that contain their files.
 FOLDERS = {
     "vendor": DOCS.parent / "server" / "api" / "studio" / "page" / "vendor",
     "figures": DOCS / "figures",
@@ -22,16 +22,16 @@ TYPES = {".html", ".js", ".svg"}
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """The front page, and the studio's bundle that renders Markdown."""
+    """Server for the front page, and for the studio's bundle that renders Markdown."""
 
     def translate_path(self, path: str) -> str:
-        """Return the file of an address; for any other, one that does not exist."""
+        """Return the file for a path; a file that does not exist if the path is unknown."""
         folder, _, name = path.partition("?")[0].removeprefix("/").rpartition("/")
         file = FOLDERS[folder] / (name or "index.html") if folder in FOLDERS else None
         return str(file if file and file.suffix in TYPES else DOCS / "site" / "missing")
 
     def log_message(self, *_: Any) -> None:
-        """Log nothing: the terminal is the server's."""
+        """Log nothing: the terminal shows the server's output."""
 
 
 def front(port: int) -> ThreadingHTTPServer:
@@ -55,7 +55,7 @@ def main() -> int:
     ) as serving:
         try:
             return serving.wait()
-        except KeyboardInterrupt:  # The server has it as well, and ends.
+        except KeyboardInterrupt:  # The server receives the signal too and ends.
             return serving.wait()
         finally:
             server.shutdown()

@@ -1,5 +1,5 @@
-// The front page of the documentation: a page, the list of all pages by section, and search, over Bifolio's API.
-// Served on the port after Bifolio's; ?api= names another address.
+// Front page of the documentation, using Bifolio's API: one page, the list of all pages by section, and search.
+// It is served on the port after Bifolio's port; ?api= sets another address for the API.
 import { DOMPurify, Marked } from "./vendor/markdown.js";
 
 const parameters = new URLSearchParams(location.search);
@@ -32,7 +32,7 @@ function address(id, anchor = "") {
   return `?${query}${anchor}`;
 }
 
-// The anchor that GitHub gives a heading; links between pages use these.
+// GitHub's anchor for a heading, as used by links between pages.
 function slug(text) {
   return text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M}_\- ]/gu, "").replaceAll(" ", "-");
 }
@@ -57,7 +57,7 @@ function show(page) {
   for (const made of main.querySelectorAll("a[href]")) {
     const [, id, anchor] = /^([\w-]+)\.md(#.*)?$/.exec(made.getAttribute("href")) ?? [];
     if (id) made.href = address(id, anchor);
-    else if (/^\.\.?\//.test(made.getAttribute("href"))) made.replaceWith(...made.childNodes); // A file of the repository.
+    else if (/^\.\.?\//.test(made.getAttribute("href"))) made.replaceWith(...made.childNodes); // A file in the repository.
   }
   document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
 }
@@ -72,7 +72,7 @@ search.addEventListener("input", () => {
   timer = setTimeout(async () => {
     const words = search.value.trim();
     const found = words && (await get(`/search?${new URLSearchParams({ q: words, type: "page", limit: "20" })}`));
-    if (words !== search.value.trim()) return; // Somebody types faster than this is answered.
+    if (words !== search.value.trim()) return; // The user has typed more in the meantime.
     if (!words) return list(bySection());
     const hits = found.data.map((hit) => byId.get(hit.documentId)).filter(Boolean);
     list([[`${hits.length} found`, hits]]);
