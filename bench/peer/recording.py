@@ -1,8 +1,8 @@
 """Recorded responses of another server in a file, and a server that plays them back.
 
-With a recording, the other server's packages need not be installed. A response is found by its request and
-its conversation, so a run may leave requests out. For requests that are not in the recording, the status is
-599. If a request is repeated, its next recorded response is returned, and in the end always the last one.
+A recording replaces the other server's packages. A response is found by its request and its conversation, so
+a run may leave requests out. A request that is not in the recording gets the status 599. A repeated request
+gets its recorded responses in order, and after the last one always that one.
 """
 
 import http.client

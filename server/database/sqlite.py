@@ -121,7 +121,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Drop connections from the parent process, and connections to a deleted file."""
+        """Drop connections to a deleted file, and connections inherited from the parent process."""
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()

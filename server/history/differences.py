@@ -102,9 +102,10 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return positions in both texts of equal lines, in increasing order.
+    """Return pairs of positions of equal lines, increasing in both texts.
 
-    Only lines that occur exactly once in each text are used, in their longest common subsequence.
+    Only lines that occur exactly once in each text count. The pairs are the longest common subsequence of
+    these lines.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {

@@ -35,10 +35,10 @@ class Clock:
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return the pause until a time of day, in seconds; `at` is in seconds since 1970.
+        """Return the seconds until a job is due; `at` is in seconds since 1970.
 
-        The pause is at most `MAX_WAIT_S`, so the job may run early and check again. If the system clock
-        changes, the job is late by at most that long.
+        The result is at most `MAX_WAIT_S`, so the job may run early and must check again. Therefore a change
+        of the system clock delays it by at most that long.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 

@@ -225,8 +225,8 @@ class Arbiter:
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
         """Context manager: exclude other pushes and merges, after waiting at most `seconds` for them.
 
-        Yields whether another machine pushed in the meantime, so a fetch is needed. The reason for an
-        unavailable remote is only logged, because it contains addresses and file names.
+        Yields whether it waited for other machines; they may have pushed, so the caller must fetch. The
+        reason for an unavailable remote is only logged, because it contains addresses and file names.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:

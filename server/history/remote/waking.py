@@ -1,7 +1,7 @@
 """Wake-ups for the process that follows the remote, through a named pipe in .bifolio/.
 
-Any process can write to the pipe, also one of another server of the same site. If no process follows the
-remote, nothing happens.
+Any process of any server of the site can write to the pipe. If no process follows the remote, nothing
+happens.
 """
 
 import os

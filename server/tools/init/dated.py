@@ -57,9 +57,9 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return attributes for date and slug, neither required.
+    """Return the attributes with `date` and `slug` optional, because the file name can provide them.
 
-    Returns None if existing keys use their names for something else.
+    Returns None if one of them has a type that does not fit.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):
