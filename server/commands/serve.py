@@ -102,9 +102,8 @@ def serve_command(
     require_library(configuration.settings)
     require_driver(configuration.settings.accounts)
     commit = "" if name is None else find_commit(root, name)
-    report_to = (
-        replace(terminal, quiet=True) if commit else terminal
-    )  # Changes of files have no effect on a past commit.
+    # Changes of files have no effect on a past commit.
+    report_to = replace(terminal, quiet=True) if commit else terminal
     taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
 
