@@ -1,1 +1,1 @@
-"""File storage: reading, parsing and atomically writing files; git, images and buckets."""
+"""File storage: reads, parses and atomically writes files. Subpackages cover git, images and buckets."""

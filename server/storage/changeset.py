@@ -1,4 +1,4 @@
-"""Changeset: collects the new contents of files before they are written."""
+"""Changeset: new file contents, collected before they are written."""
 
 import errno
 import os
@@ -14,16 +14,16 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """The files that a change starts from: a working tree or a commit."""
+    """The files that a change is based on: a working tree or a commit."""
 
     def signature(self, path: str) -> Signature | None:
-        """Return a file's signature; None if it is missing. Raises OSError."""
+        """Return a file's signature, or None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
         """Return a file's content and its signature at that time. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether a folder in a path is really a file."""
+        """Whether a parent of `path` is a file, so `path` can't be created."""
 
 
 class WorkingTree:
@@ -48,14 +48,15 @@ class WorkingTree:
 
 
 class Changeset:
-    """New file contents by path, before they are written. Each old file is read at most once.
+    """New file contents by path, collected before they are written. Each old file is read at most once.
 
-    The signature of every file looked at is kept, so the journal can refuse to replace one that has changed.
+    The changeset records the signature of every file it checks or reads. The journal rejects the change if
+    one of the files to replace has a different signature by then.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
-        """Start an empty changeset on `files`, by default the site's files on disk."""
-        self.root = root.resolve()  # Below a relative root, every file would look like a link.
+        """Create an empty changeset based on `files`, by default the site's files on disk."""
+        self.root = root.resolve()  # With a relative root, every file would be mistaken for a link.
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
@@ -63,7 +64,7 @@ class Changeset:
         self._sources: dict[str, Path] = {}
 
     def text(self, path: str) -> str:
-        """Return the new text of a file.
+        """Return a file's text: the new one, or else the one on disk.
 
         Raises ConflictError if the file is missing or not UTF-8, StorageError if it can't be read.
         """
@@ -87,7 +88,7 @@ class Changeset:
         return path in self._sources or self._signature(path) is not None
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature a file had when it was first looked at; None if it was missing."""
+        """Return the signature a file had when it was first checked, or None if it was missing."""
         return self._signature(path)
 
     def put(self, path: str, text: str) -> None:
@@ -95,7 +96,7 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file to the content of `source`, which the caller may remove later."""
+        """Set a file's content to the file `source`. The caller may delete `source` after the write."""
         self._signature(path)
         self._sources[path] = source
 
@@ -114,7 +115,7 @@ class Changeset:
         self._sources.update(other._sources)
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes of another changeset, with the signatures it found."""
+        """Add writes from another changeset, with the signatures recorded there."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -136,11 +137,13 @@ class Changeset:
 
     @property
     def paths(self) -> set[str]:
-        """Return all paths looked at."""
+        """Return all paths that were checked or read."""
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError for a text too large to read, ConflictError for a file below a file."""
+        """Raise PayloadTooLargeError for a text too large to read back, ConflictError if a new file's parent
+        is a file.
+        """
         for path, text in self.texts():
             refuse_unreadable(path, text)
         for path in (*self._sources, *(path for path, _ in self.texts())):
@@ -148,7 +151,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the writes of this change, leaving out unchanged files."""
+        """Return the writes in this change, without unchanged files."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum, so damage is detected."""
+"""JSON cache files with a checksum that reveals damage."""
 
 import hashlib
 import json
@@ -17,12 +17,12 @@ def write_checked(path: Path, value: object) -> None:
 
 
 def encode_checked(value: object) -> bytes:
-    """Return a value and its checksum as JSON."""
+    """Serialize a value and its checksum as JSON."""
     return json.dumps({_SUM: _checksum(value), _VALUE: value}).encode()
 
 
 def read_checked(path: Path) -> Any:
-    """Read a value. Raises OSError if the file is missing, ValueError if it is damaged."""
+    """Parse a value from a file. Raises OSError if the file is missing, ValueError if it is damaged."""
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

@@ -1,8 +1,9 @@
-"""Replacement of files that keeps simultaneous edits by other programs.
+"""Atomic file replacement that detects simultaneous edits by other programs.
 
-A new file is swapped with the old one, which is then compared with what was read. If an editor saved it in
-between, or waits to open it, the swap is rolled back and the change refused with 409. `storage.exchange` has
-the system calls, `storage.replaced` the replaced files.
+The new file and the old one are swapped. Then the old file is compared with the version that the change
+started from. If another program saved the file in between, or is waiting to open it, the swap is rolled back
+and the request fails with 409. The system calls are in `storage.exchange`, the replaced files in
+`storage.replaced`.
 """
 
 import errno
@@ -21,14 +22,15 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-_MAX_OPEN_FILES = 64  # Replaced files kept open during a change, in case .bifolio/ is deleted.
+_MAX_OPEN_FILES = 64  # Open files allow a rollback even if .bifolio/ is deleted; at most this many stay open.
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A write, its target, and the target's mark before and after it, None for no file.
+    """One prepared write. `before` and `after` are the target's marks before and after the write; None means
+    no file.
 
-    `aside` is the path in the journal of the new file and, after the swap, of the old one.
+    `aside` is a path in the journal. It holds the new file before the swap and the old file after it.
     """
 
     write: Write
@@ -42,20 +44,21 @@ class StagedFile:
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether `aside` is the file that this step staged, unchanged."""
+        """Whether `aside` is still the staged file, unchanged."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
-        """Return the step as a record of intent has it, for the site at `root`."""
+        """Return this write as a step in the record of intent, with paths relative to `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """A finished step. `former` is the old file, still open; None beyond _MAX_OPEN_FILES.
+    """One completed swap. `former` is the old file, still open, or None after the first _MAX_OPEN_FILES
+    swaps.
 
-    `exact`: `aside` is the replaced file itself, not a link or copy made just before.
+    `exact` is whether `aside` is the replaced file itself, rather than a link or copy made just before.
     """
 
     step: StagedFile
@@ -64,14 +67,19 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether `aside` is neither the old nor the new file: another program had replaced the target."""
+        """Whether another program had replaced the target just before the swap: `aside` is neither the old
+        nor the new file.
+        """
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap in a step's file. Appends to `done`; `kept` keeps the old file open. Raises ConflictError."""
-    step.check()  # before the folder is opened, which may be deleted too
+    """Swap a staged file with its target and append the result to `done`. Raises ConflictError.
+
+    The old file stays open until `open_files` closes.
+    """
+    step.check()  # Check first: opening the folder fails if it was deleted too.
     with open_folder(step.target.parent) as folder:
         former = open_reader(step.target, open_files) if step.before else None
         if former and not former.hold():
@@ -89,7 +97,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
             raise _conflict(step.write.path, "was removed") from error
         done.append(one)
     if one.holds_an_edit or (former and former.has_waiting_writer):
-        roll_back(one, recovery)  # At once, since the editor may reread the file it saved.
+        roll_back(one, recovery)  # Roll back at once, because the editor may reread the file it saved.
         raise _conflict(step.write.path, "was changed")
     if former:
         former.release()
@@ -98,7 +106,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if a program that had the replaced file open has changed it."""
+    """Raise ConflictError if the replaced file was edited by a program that had it open."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -107,7 +115,9 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Put a step's file in place; return whether `aside` is then the replaced file itself."""
+    """Move the staged file to its target, or the target aside. Return whether `aside` is now the replaced
+    file itself.
+    """
     with naming(step.target):
         if step.after is None:
             return move_aside(step.target, folder, step.aside)
@@ -119,10 +129,10 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: make an OSError name the target instead of the staged file."""
+    """Context manager: replace the staged file's name in an OSError with the target's."""
     try:
         yield
-    except (FileNotFoundError, FileExistsError):  # Callers distinguish these by the original name.
+    except (FileNotFoundError, FileExistsError):  # Callers check the original file name in these errors.
         raise
     except OSError as error:
         if error.errno is None or not target:
@@ -131,10 +141,10 @@ def naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old target of a step, unless another program has edited the new one.
+    """Restore the old target, unless another program has edited the new one.
 
-    If both were edited, the one in place stays and the other goes to unsaved/: another swap could displace a
-    third edit.
+    If both files were edited, the edit at the target remains there, and the other is moved to unsaved/.
+    Swapping them again could displace a third edit.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:
@@ -155,7 +165,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
-    """Restore the old target from its open file, since the journal's copy is gone."""
+    """Restore the old target from its open file, because the journal was deleted."""
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)
     elif replacement.former:
@@ -164,9 +174,10 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark of a write's target, after comparing it with the signature that was read.
+    """Return the mark of a write's target. Raises ConflictError if its signature differs from the one that
+    was read.
 
-    For a link that is to be deleted, this is the mark of the link itself: its target may change.
+    To delete a link, the mark is the link's own, because the file it points to may change.
     """
     try:
         itself = os.lstat(target)
@@ -187,7 +198,7 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return the mode of a file or, without `follow`, of a link. Raises ConflictError, OSError."""
+    """Return a file's mode; without `follow`, the mode of a link itself. Raises ConflictError, OSError."""
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

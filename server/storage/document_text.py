@@ -1,7 +1,8 @@
-"""Text of document files: new ones, and edits that touch only the changed values.
+"""Text of document files: creates new texts, and edits existing ones by rewriting only the changed values.
 
-Every edited text is parsed again and compared with the expected values. If they differ, for example because
-of a shared YAML anchor, the attributes are written out in full. If that fails too, the change is refused.
+Every edited text is parsed again and compared with the expected values. They can differ, for example if
+values share a YAML anchor; then the shared values are written out in full. If that fails too, the change is
+rejected.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -28,9 +29,10 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text of a new file with the values `trees`; `body` is the Markdown body's attribute.
+    """Return the text of a new file with the values `trees`. `body` is the attribute stored in the Markdown
+    body.
 
-    `matter` is the format of its front matter, one of FRONT_MATTER. Raises ConflictError for a value that the
+    `matter` is the front matter's format, a key of FRONT_MATTER. Raises ConflictError for a value that the
     format can't represent.
     """
     if path.endswith(".json"):
@@ -73,10 +75,10 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with some attributes changed; REMOVE removes one.
+    """Return a file's text with some attributes changed. REMOVE removes an attribute.
 
-    A null body is removed; WRITTEN_NULL writes null in the front matter. Raises ConflictError if the file
-    can't be changed without affecting other values.
+    The body attribute is removed by None; WRITTEN_NULL writes an explicit null to the front matter. Raises
+    ConflictError if the file can't be changed without affecting other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -92,7 +94,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return a file's text without the earlier values of repeated keys, which have no effect.
+    """Remove the earlier values of repeated keys, which have no effect. Return the new text.
 
     Raises ConflictError if that would change other values, for example through aliases.
     """
@@ -133,7 +135,7 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """Edit a text; `expand` writes out every attribute that has an anchor or alias."""
+    """Edit a text. `expand` writes out every attribute that has an anchor or alias."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
@@ -164,14 +166,18 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a body must be in the front matter: an empty text, or one with git conflict markers."""
+    """Whether a body value must be in the front matter, because it is empty or contains git conflict
+    markers.
+    """
     return text == "" or has_conflict(text)
 
 
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the new body; a value that only front matter can hold stays in `changes`."""
+    """Return the text below the front matter, with the body changed. A value that only front matter can hold
+    remains in `changes`.
+    """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):
         changes[body] = None

@@ -1,4 +1,4 @@
-"""Durable file operations: written, synced and renamed so that a crash leaves the old or the new file."""
+"""Durable file operations: after a crash, a file has either its old or its new content."""
 
 import errno
 import os
@@ -10,13 +10,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-SYNCS_ALL = sys.platform == "linux"  # Elsewhere, `os.sync` may return before it has written anything.
+SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return before anything is written.
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Stage an existing file as `temporary`, by hard link or copy, with a mode.
+    """Stage an existing file as `temporary`, by hard link or copy, and set its mode.
 
-    `source` stays, since a rolled-back change may be made again from it. The caller removes it.
+    `source` is preserved, because a rolled-back change may be retried with it. The caller deletes it.
     """
     back_up(source, temporary)
     os.chmod(temporary, mode)
@@ -27,7 +27,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to a new file with a mode. Raises OSError, and leaves no file then."""
+    """Write bytes to a new file and set its mode. Raises OSError after deleting the incomplete file."""
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -43,9 +43,9 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the mode that the umask gives a new file, by creating and removing one.
+    """Return the default mode of new files, by creating a file and deleting it.
 
-    Reading the umask would mean setting it, which affects files of other threads.
+    A process can read its umask only by changing it, which would affect files that other threads create.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -56,7 +56,7 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, without a sync. Raises OSError and keeps the old file then."""
+    """Replace a cache file atomically, without a sync. If this raises OSError, the old file is unchanged."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -68,20 +68,20 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Atomically create a file that only its owner can read; leave an existing file untouched."""
+    """Create a file atomically, readable only by its owner. An existing file is left unchanged."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
     except FileExistsError:
         pass
-    except OSError:  # The file system has no hard links.
+    except OSError:  # The file system does not support hard links.
         staged.replace(path)
     finally:
         staged.unlink(missing_ok=True)
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file readable only by its owner, surviving a crash."""
+    """Replace a file durably, readable only by its owner."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -104,7 +104,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Give a file or link a second name: a hard link if possible, else a copy."""
+    """Create a second name for a file or link: a hard link if possible, else a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -112,7 +112,7 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename a staged file to a name in an opened folder, also across file systems."""
+    """Rename a staged file to a name in an opened folder. Across file systems, it is copied."""
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -141,7 +141,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Make missing folders, synced; return the new ones, topmost last."""
+    """Create and sync missing folders. Return the new ones, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -153,7 +153,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's entries: without this, a crash can undo a rename in it."""
+    """Sync a folder's entries. Without this, a crash can undo a rename in it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

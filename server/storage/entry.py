@@ -1,4 +1,4 @@
-"""Entries: the results of reading files."""
+"""Entry: the result of reading one file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,11 +12,13 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: its document, if any, and problems.
+    """Result of reading one file: a document, if the file contains one, and problems.
 
-    `digest` is of a document file's bytes. `derived` are timestamps taken from git or the file system, if the
-    file sets none. `beside` is the signature of a media file's description. For a file in a bucket, the entry
-    is of its description, but the document's path is the file's.
+    - `digest` is the digest of a document file's bytes.
+    - `derived` contains timestamps from git or the file system, if the file sets none.
+    - `beside` is the signature of a media file's description.
+
+    For media in a bucket, `path` is the description's path and `document.path` is the media file's.
     """
 
     path: str
@@ -29,11 +31,11 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists but can't be served; its last good version is served, if any."""
+        """Whether the file exists but can't be served. Its last good version is served, if any."""
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# A picture's size and its formats; None if it is not a picture or they have not been made.
+# A picture's size and its formats. Each is None for other files, or if it has not been computed.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

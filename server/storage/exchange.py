@@ -1,8 +1,8 @@
-"""System calls that replace a file and keep the old one for comparison.
+"""System calls that replace a file and preserve the old one for comparison.
 
-A program may save a file between the last check and the replacement. So renameat2 exchanges the new and the
-old file atomically, and the old one is checked afterwards. If the system lacks renameat2, the old file gets a
-second name (hard link) just before the new one is renamed over it.
+A program may save a file between the last check and the replacement. Therefore renameat2 swaps the new and
+the old file atomically, and the old file is checked after the swap. Without renameat2, the old file first
+gets a second name (hard link), and then the new file is renamed over the target.
 """
 
 import ctypes
@@ -20,25 +20,26 @@ from pathlib import Path
 from server.storage.durable import back_up, move
 from server.storage.files import FileMark, file_mark, link_mark
 
-WRITER_TIMEOUT_S = 0.1  # How long to wait for a program that has the file open for writing.
+WRITER_TIMEOUT_S = 0.1  # Timeout for a program that has the file open for writing.
 _POLL_INTERVAL_S = 0.002
-_NOREPLACE, _EXCHANGE = 1, 2  # the flags of renameat2
-# The system or its file system has no such call.
+_NOREPLACE, _EXCHANGE = 1, 2  # flags for renameat2
+# The system or file system does not support renameat2.
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP})
 _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Swap `aside` and the target, a file in an opened folder, atomically. Raises OSError.
+    """Swap `aside` and the target, a file in an opened folder. Return whether the swap was atomic. Raises
+    OSError.
 
-    Returns False if the system can't. Then `aside` is a hard link or copy of the old target, made just before
-    it was replaced.
+    If the system can't swap atomically, `aside` becomes a hard link to the old target or a copy of it, made
+    just before the target was replaced.
     """
-    # With the target first, watchers of its folder see it deleted and then created.
+    # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
-    former.unlink(missing_ok=True)  # of a writer that was killed here
+    former.unlink(missing_ok=True)  # Left over from a killed writer.
     back_up(target, former)
     move(aside, target.name, folder)
     os.replace(former, aside)
@@ -46,7 +47,7 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Rename a file to a new name in an opened folder. Raises OSError, FileExistsError for a taken name."""
+    """Rename a file to a new name in an opened folder. Raises FileExistsError if the name exists, OSError."""
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -54,12 +55,14 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
         os.unlink(aside)
     except FileExistsError:
         raise
-    except OSError:  # The file system has no hard links.
+    except OSError:  # The file system does not support hard links.
         move(aside, target.name, folder)
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move a target in an opened folder to `aside`; False if other file systems made that a copy."""
+    """Move a target in an opened folder to `aside`. Return False if it was copied to another file system
+    instead.
+    """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
     except OSError as error:
@@ -74,8 +77,8 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 class Reader:
     """A file open for reading that can detect programs writing to it in place.
 
-    On Linux it can hold a lease: a program that opens the file for writing then waits until `release` or
-    close.
+    On Linux, it can acquire a kernel lease. A program that opens the file for writing then waits until
+    `release` or until the file is closed.
     """
 
     def __init__(self, file: BufferedReader) -> None:
@@ -91,11 +94,13 @@ class Reader:
         return self.file.read()
 
     def has_bytes(self, data: bytes | None) -> bool:
-        """Whether the file holds these bytes; True for None, which means unknown."""
+        """Whether the file contains these bytes. None skips the check and returns True."""
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Take a lease if possible. False if a writer keeps the file open longer than `wait_s` seconds."""
+        """Acquire a lease if the system has leases. Return False if a writer still has the file open after
+        `wait_s` seconds.
+        """
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
             if time.monotonic() >= deadline:
@@ -106,20 +111,23 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether a program waits for the lease, or could have opened the file after the lease timed out."""
+        """Whether the kernel has broken the lease: a program waits to write, or was allowed to after a
+        timeout.
+        """
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
     def release(self) -> None:
-        """Let other programs open the file for writing again."""
+        """Release the lease, so that other programs can open the file for writing."""
         if self._held:
             self._held = False
             with suppress(OSError):
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease, which the kernel grants only if no program has the file open for writing.
+        """Request a lease. The kernel grants one only if no program has the file open for writing.
 
-        Returns the errno, 0 for success. When the lease breaks, this process gets SIGURG, which does nothing.
+        Returns the errno, or 0 for success. When another program breaks the lease, this process receives
+        SIGURG, which has no effect.
         """
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
@@ -132,7 +140,9 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file until `held` closes. Returns None for a link, a special or an unreadable file."""
+    """Open a regular file until `held` closes. Return None for a link, a special file or an unreadable
+    file.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -142,9 +152,10 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file or link has this mark and these bytes, and no program is about to change it.
+    """Whether a file or link has the mark `before` and the bytes `data`, and no program is about to change
+    it.
 
-    `data` catches edits of equal size within one tick of the clock; None skips that check.
+    The bytes reveal edits of equal size within one clock tick. None skips their comparison.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
@@ -155,7 +166,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Call renameat2; return False if the system does not support it. Raises OSError."""
+    """Call renameat2. Return False if the system does not support it. Raises OSError."""
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

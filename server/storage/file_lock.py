@@ -1,6 +1,6 @@
-"""Exclusive lock of a file or folder, across threads and processes.
+"""Exclusive lock on a file or folder, across threads and processes.
 
-The kernel releases it when the holder dies. Forked children do not hold it.
+The kernel releases the lock when its process dies. Forked children do not inherit it.
 """
 
 import fcntl
@@ -15,20 +15,20 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Lock of one file or folder. Two locks of the same path exclude each other, even in one process.
+    """Lock on one file or folder. Two locks on the same path exclude each other, even within one process.
 
-    Only one thread at a time may use a FileLock. `descriptor` is -1 while it is not locked.
+    A FileLock is not thread-safe. `descriptor` is -1 while it is not locked.
     """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Prepare to lock `path`. A missing file is created, a missing folder is not."""
+        """Prepare to lock `path`. A missing file is created when locked; a missing folder is not."""
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Acquire the lock, waiting up to `wait_s` seconds; return whether it is held.
+        """Acquire the lock, waiting up to `wait_s` seconds. Return whether it is held.
 
-        Raises OSError if the path can't be opened, or the file system has no locks.
+        Raises OSError if the path can't be opened, or if the file system does not support locks.
         """
         if self.descriptor >= 0:
             return True
@@ -54,7 +54,9 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file. A process that inherited the descriptor keeps the lock."""
+        """Close the file without unlocking it. Other processes that inherited the descriptor still hold the
+        lock.
+        """
         if self.descriptor >= 0:
             os.close(self.descriptor)
         self.descriptor = -1
@@ -62,7 +64,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: acquire the lock; its value is whether that succeeded. Raises OSError."""
+        """Context manager: try to acquire the lock; yields whether it is held. Raises OSError."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -78,7 +80,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close inherited locks in a forked child: flock() locks are shared with the parent."""
+    """Close inherited locks in a forked child, because it would share flock() locks with its parent."""
     for lock in tuple(_held):
         lock.close()
 

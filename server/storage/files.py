@@ -1,7 +1,8 @@
-"""Walk through a site's folders: files with signatures that show whether they changed.
+"""Directory walk of a site: lists its files with signatures, which reveal changes without reading any
+content.
 
-No file content is read. Links are followed to files of the same kind (`storage.links`). A broken, circular or
-misleading link is a problem, as is an unreadable folder.
+Links are followed if they point to files of the same kind (`storage.links`). A broken, circular or disallowed
+link becomes a problem, and so does an unreadable folder.
 """
 
 import os
@@ -22,12 +23,12 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 DIGEST_BYTES = 16
 
-# Raised for a missing file, or a folder of its path that is a file now.
+# Raised for a missing file, or if one of its parent folders has become a file.
 MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 # mtime in ns, size in bytes, inode, ctime in ns. Programs can reset the mtime, but not the ctime.
 Signature = tuple[int, int, int, int]
-# A signature without the ctime, which changes when a file is renamed or linked.
+# A signature without the ctime, because renaming or linking a file changes its ctime.
 FileMark = tuple[int, int, int]
 
 
@@ -35,7 +36,7 @@ FileMark = tuple[int, int, int]
 class Walk:
     """Result of a walk: signatures by path, problems, and unreadable folders.
 
-    `links` maps links to their targets, both relative to the site.
+    `links` maps each link to its target, both relative to the site.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -44,11 +45,13 @@ class Walk:
     links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
-        """Return a hash of the files found, comparable between processes forked from one."""
+        """Return a hash of the files found. It can be compared only between processes forked from the same
+        parent.
+        """
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as few objects, which is three times faster to unpickle."""
+        """Pickle the walk as few objects, which makes unpickling three times faster."""
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
 
@@ -60,17 +63,17 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 
 
 def signature(status: os.stat_result) -> Signature:
-    """Return the signature of a stat result."""
+    """Convert a stat result to a signature."""
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 def file_mark(status: os.stat_result) -> FileMark:
-    """Return the mark of a stat result."""
+    """Convert a stat result to a mark."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content of some size that is in no file."""
+    """Return a signature for content that is not in a file."""
     return (mtime, size, 0, 0)
 
 
@@ -80,7 +83,7 @@ def last_change(signature: Signature) -> int:
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether a folder in a path is really a file."""
+    """Whether a parent of `path` is a file, so `path` can't be created."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -91,17 +94,17 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """Return the error for a new file whose folder would replace a file."""
+    """Return the error for a new file if one of its parent folders is a file."""
     return ConflictError(f"{path} needs a folder where a file is; move the file first")
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return the digest of bytes (DIGEST_BYTES long)."""
+    """Return a digest of DIGEST_BYTES bytes."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
 def signature_of(path: Path | str) -> Signature | None:
-    """Return a file's signature; None if it is missing or inaccessible."""
+    """Return a file's signature, or None if the file is missing or inaccessible."""
     try:
         return signature(os.stat(path))
     except OSError:
@@ -109,7 +112,7 @@ def signature_of(path: Path | str) -> Signature | None:
 
 
 def file_mark_of(path: Path) -> FileMark | None:
-    """Return a file's mark; None if it is missing or inaccessible."""
+    """Return a file's mark, or None if the file is missing or inaccessible."""
     try:
         return file_mark(os.stat(path))
     except OSError:
@@ -117,7 +120,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or of a link itself; None if it is missing. Raises OSError."""
+    """Return the mark of a file or of a link itself, or None if it is missing. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -125,7 +128,7 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether a name is never content: hidden, an editor's backup or lock, a package folder."""
+    """Whether a file name is never content: hidden files, editors' backups and locks, package folders."""
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -144,7 +147,7 @@ def is_skipped(path: str) -> bool:
 
 
 def walk(root: Path, folders: Iterable[str]) -> Walk:
-    """List all files in folders of the site at `root`, recursively."""
+    """List all files in the given folders of the site at `root`, recursively."""
     result = Walk()
     top = os.path.realpath(root)
     for folder in folders:
@@ -221,13 +224,13 @@ def _link_is_sound(
 
 
 def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
-    with suppress(OSError):  # Another process replaces the link; the next walk finds the new one.
+    with suppress(OSError):  # Another process is replacing the link; the next walk finds the new one.
         if target := inner_path(os.path.realpath(path), top):
             result.links[shown] = target
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return paths and all other paths that lead to the same files through links."""
+    """Return the given paths and all other paths that reach the same files through links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -241,9 +244,10 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether only a walk can show what changed at these paths.
+    """Whether finding changes at these paths requires a walk.
 
-    It must for paths near `problems` of the last walk, with a link, of a special file, or not in UTF-8.
+    It does for paths near `problems` from the last walk, paths with links, special files, and paths that are
+    not UTF-8.
     """
     odd = [problem.path for problem in problems]
     return any(
@@ -256,6 +260,6 @@ def _is_odd(root: Path, path: str) -> bool:
     try:
         if not is_utf_8(path) or os.path.realpath(full) != full:
             return True
-    except OSError:  # a link that was replaced while it was resolved
+    except OSError:  # The link was replaced while it was being resolved.
         return True
     return os.path.lexists(full) and not os.path.isfile(full) and not os.path.isdir(full)

@@ -1,8 +1,9 @@
-"""Lease of a site's folder: on a network file system, only one machine serves the site.
+"""Host lease: on a network file system, only one machine may serve a site's folder.
 
-The site's locks work only within one kernel, so a server on another machine is refused. The lease is a file
-in .bifolio/ that the server renews. It names the kernel, so containers of one machine count as one. An
-expired lease means that the machine crashed or the folder is a copy.
+File locks work only within one kernel, so a lease file in .bifolio/ tells machines apart. The server renews
+the lease regularly; a server on another machine then fails to start. The lease names the kernel, so all
+containers on one machine share it. A lease that is no longer renewed expires: the machine crashed, or the
+folder is a copy.
 """
 
 import json
@@ -22,13 +23,13 @@ log = logging.getLogger("bifolio")
 
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
-LEASE_TTL_S = 7.0  # An unrenewed lease expires after this.
-CONTEST_DELAY_S = 0.5  # Time for another host that takes the lease simultaneously to write it.
+LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
+CONTEST_DELAY_S = 0.5  # Wait for the lease file of a host that started at the same time.
 _POLL_INTERVAL_S = 0.1
-_RECORD_BYTES = 512  # A fixed size, written in place, prevents partial reads.
+_RECORD_BYTES = 512  # Records have a fixed size and are written in place, so no reader sees half of one.
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS_FILE = Path("/proc/self/mountinfo")
-# File system types, up to a dot, that several machines can mount.
+# File systems that several machines can mount. Types with a suffix, such as fuse.sshfs, count too.
 _SHARED_TYPES = (
     "9p afs beegfs ceph cifs fuse gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb3 smbfs virtiofs"
 )
@@ -37,7 +38,7 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """A lease record: the kernel's id, the machine's name, and the number of renewals."""
+    """Contents of the lease file: the kernel's id, the machine's name, and the number of renewals."""
 
     host: str
     name: str
@@ -52,7 +53,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease of the site at `root`. It does nothing on a local file system."""
+    """This machine's lease on the site at `root`. On a local file system, every method does nothing."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -61,7 +62,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: hold the lease if `is_wanted`; yields `renew`. Raises SetupError; see `take`."""
+        """Context manager: acquire the lease if `is_wanted`, and release it at the end. Yields `renew`.
+        Raises SetupError like `take`.
+        """
         if is_wanted:
             self.take()
         try:
@@ -70,14 +73,14 @@ class HostLease:
             self.release()
 
     def take(self) -> None:
-        """Acquire the lease. Raises SetupError while another machine renews it."""
+        """Acquire the lease. Raises SetupError if another machine is renewing it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
         try:
             state_folder(self._root)
             self._write()
-        except OSError:  # The site is read-only here, so no lease is needed.
+        except OSError:  # The folder is read-only here, so no lease is needed.
             return
         self._held = True
         time.sleep(CONTEST_DELAY_S)
@@ -87,7 +90,7 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if due; return the seconds until the next renewal, None without a lease."""
+        """Renew the lease if due. Return the seconds until the next renewal, or None without a lease."""
         if not self._held:
             return None
         remaining = self._due - time.monotonic()
@@ -121,7 +124,7 @@ class HostLease:
         while first and first.host != self._own.host and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL_S)
             lease = self._read()
-            if lease is None:  # It was released.
+            if lease is None:  # The other machine released it.
                 return
             if lease != first:
                 if lease.host == self._own.host:
@@ -129,7 +132,7 @@ class HostLease:
                 raise _refusal(lease)
 
     def _read(self) -> _Lease | None:
-        """Read the lease. Opening the file bypasses the client cache of network file systems."""
+        """Parse the lease file. Opening the file makes a network file system fetch its current content."""
         try:
             return _Lease.of(self._path.read_text())
         except (OSError, ValueError, TypeError):
@@ -156,7 +159,7 @@ def _sentence(lease: _Lease) -> str:
 
 
 def _host() -> str:
-    """Return an id shared by all processes and containers of one kernel."""
+    """Return an id that all processes and containers on one kernel share."""
     try:
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
@@ -164,7 +167,7 @@ def _host() -> str:
 
 
 def _file_system(root: Path) -> str:
-    """Return the file system type of a folder, such as `nfs4`; "" if unknown."""
+    """Return the file system type of a folder, such as `nfs4`, or "" if unknown."""
     try:
         device = os.stat(root).st_dev
         lines = _MOUNTS_FILE.read_text().splitlines()

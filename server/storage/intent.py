@@ -1,4 +1,6 @@
-"""Record of intent: the steps of a change, written before its files change, for recovery after a crash."""
+"""Record of intent: the steps of a change, written before any file changes. Recovery reads it after a
+crash.
+"""
 
 import hashlib
 import json
@@ -11,10 +13,11 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file of a record: its mark before and after, None for no file.
+    """One file in a record of intent. `before` and `after` are its marks before and after the change; None
+    means no file.
 
-    `aside` is the journal's name for the new file and, after the swap, for the old one. Digests are of the
-    bytes in hexadecimal, "" if unknown.
+    `aside` is a file name in the journal: the new file before the swap, the old file after it. The digests
+    are hexadecimal; "" means unknown.
     """
 
     target: str
@@ -29,7 +32,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write the steps to a new file, with a digest. Raises OSError."""
+    """Write steps and their digest to a new file. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -39,7 +42,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Read a record's steps; None if it is incomplete or damaged."""
+    """Parse a record's steps. Return None if the record is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -62,10 +65,11 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file of a change: its new bytes, a `source` file to use instead, or neither to delete the file.
+    """One file in a change. The new content is `data` or the file `source`; if both are None, the file is
+    deleted.
 
-    `before` is the signature when the file was read, None if it did not exist. `read` are its bytes, None if
-    unknown. The file must still match both when it is replaced.
+    `before` is the signature when the file was read, or None if the file did not exist. `read` is the content
+    at that time, or None if unknown. The file must still match both when it is replaced.
     """
 
     path: str

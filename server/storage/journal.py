@@ -1,9 +1,12 @@
-"""Write-ahead journal: a change of several files happens completely or not at all, even after a crash.
+"""Write-ahead journal: a change to several files takes effect completely or not at all, even after a crash.
 
-New contents are staged and synced in .bifolio/journal/, then swapped with the files they replace. The old
-file is compared with what was read. If an edit came in between, the whole change is rolled back. A record of
-intent is written first, so `storage.recovery` can finish or roll back the change after a crash. The site's
-write lock allows one writer at a time, so any leftovers belong to a killed writer.
+The new contents are staged and synced in .bifolio/journal/, then swapped with the files they replace. Each
+old file is compared with the version that the change started from. If one was edited in between, the whole
+change is rolled back.
+
+A record of intent is written first, so that `storage.recovery` can finish or roll back the change after a
+crash. The site's write lock admits one writer at a time, so files left in the journal always belong to a
+killed writer.
 """
 
 import os
@@ -32,22 +35,22 @@ from server.storage.links import BROKEN_LINK, inner_path, may_lead
 from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
-_MAX_SINGLE_SYNCS = 100  # Syncing more files one by one takes longer than one sync of the whole system.
+_MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faster than syncing each.
 
 
 class _RollbackFailed(Exception):
-    """A change failed and could not be rolled back yet; recovery does it later."""
+    """A change and its rollback both failed. Recovery restores the files later."""
 
 
 class Journal:
-    """Writes the files of one site. `folder` is its .bifolio/."""
+    """Writer for the files in one site. `folder` is the site's .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
         self.folder = folder / "journal"
         self.lock = WriteLock(folder / "write.lock", self.root)
         self.recovery = Recovery(self.root, self.folder)
-        # Replaced files outlive their process, and the system reuses process ids.
+        # Distinguishes replaced files from those of an earlier process with the same process id.
         self._run = secrets.token_hex(4)
         self._count = 0
         self._mode_of_new: int | None = None
@@ -60,14 +63,14 @@ class Journal:
 
     @property
     def empty(self) -> bool:
-        """Whether the journal has no files: no write is in progress or was interrupted."""
+        """Whether the journal contains no files, so no write is in progress or was interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
             return True
 
     def recover(self) -> int:
-        """Finish or drop interrupted writes, under the write lock. Returns how many files changed."""
+        """Finish or discard interrupted writes. Return how many files changed. Requires the write lock."""
         if self.empty:
             return 0
         count = self.recovery.recover()
@@ -75,21 +78,23 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Unlink files replaced some seconds ago, and move edited ones to unsaved/. Needs no lock."""
+        """Delete files replaced some seconds ago, and move edited ones to unsaved/. Requires no lock."""
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if a link in a path leads outside the site, as `commit` would."""
+        """Raise ConflictError if the path of a write leads outside the site through a link. `commit` checks
+        the same.
+        """
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Make all of the writes or none, as one counted write. Call it under the write lock.
+        """Apply all of the writes or none, and count them as one write. Requires the write lock.
 
-        `permit` is called shortly before the first file is replaced, and again after the last. It may raise
-        an ApiError. Raises ConflictError if a file differs from what was read, and StorageError if the disk
-        is full or fails. Both roll back every file. If the rollback fails too, StorageError reports it and
-        recovery restores the files later.
+        `permit` is called just before the first file is replaced, and again after the last; it may raise an
+        ApiError to abort. Raises ConflictError if a file differs from what was read, and StorageError if the
+        disk is full or fails. After any of these errors, every file is rolled back. If the rollback fails
+        too, StorageError reports that, and recovery restores the files later.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -123,7 +128,7 @@ class Journal:
         except ApiError:
             self._clean(staged, new_folders)
             raise
-        with suppress(OSError):  # The next writer does it.
+        with suppress(OSError):  # The next writer moves them.
             self.recovery.replaced.keep(record, [step.aside.name for step in staged])
 
     def _name(self) -> str:
@@ -131,7 +136,7 @@ class Journal:
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """Resolve the path to write. Links are followed, except a link that is itself to be deleted."""
+        """Resolve the path to write. Links are followed, but a link to be deleted is not."""
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
@@ -141,7 +146,7 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """Stage a write, with the mode of its target or of a new file."""
+        """Stage a write. The staged file gets the target's mode, or the default mode for a new file."""
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
@@ -160,7 +165,7 @@ class Journal:
         return self._mode_of_new
 
     def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent. It is synced only if several files must change together."""
+        """Write the record of intent. It is synced only if the change has several files."""
         steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
@@ -169,7 +174,9 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Count the write before any file is replaced, so other processes know they may see a part of it."""
+        """Count the write, then replace the files. Other processes see the new count and expect partly
+        written files.
+        """
         number = self.lock.number
         self.lock.count(number + 1)
         try:
@@ -192,14 +199,14 @@ class Journal:
                 permit()
             except (OSError, ApiError) as error:
                 self._undo(done, record, error)
-                if done:  # Programs may have opened the new files before the rollback.
+                if done:  # Other programs may have opened the new files before the rollback.
                     with suppress(OSError):
                         names = [step.aside.name for step in staged]
                         self.recovery.replaced.keep(record.with_suffix(UNDONE_SUFFIX), names)
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        """Roll back. The record is renamed first, so a crash from here on also leads to a rollback."""
+        """Roll back a change. The record is renamed first, so that recovery after a crash also rolls back."""
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
@@ -209,7 +216,7 @@ class Journal:
             raise _RollbackFailed(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether an error means that a part of .bifolio/ was deleted during the write."""
+        """Whether an error occurred because a part of .bifolio/ was deleted during the write."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)

@@ -1,11 +1,13 @@
-"""Rules for links: a link may lead only to files of its own kind.
+"""Rules for symbolic links: a link may point only to files of its own kind.
 
-Anybody who can commit can add links, and could use them to expose or overwrite keys, accounts or settings. So
-a link in content/uploads/, content/ or content-types/ must stay in that folder, site.yaml may not lead into
-them, and no link may lead to a hidden name.
+Anyone who can commit can add links, and could expose or overwrite keys, accounts or settings through them.
+Therefore:
+- a link in content/uploads/, content/ or content-types/ must point into the same folder;
+- site.yaml must not be a link into these folders;
+- no link may point to a hidden name.
 
-`link_problem` checks links in advance. `open_file` checks again after opening, since a link may replace a
-file in between.
+`link_problem` checks a path in advance. `open_file` checks again after opening the file, because a link may
+replace the file in between.
 """
 
 import errno
@@ -19,22 +21,24 @@ from pathlib import Path
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
-_FOLDERS = (UPLOADS, CONTENT, TYPES)  # an inner folder before the one around it
-# The message for a document's path that such a link has replaced.
+_FOLDERS = (UPLOADS, CONTENT, TYPES)  # Inner folders come before their parents.
+# Message if a disallowed link is found at a document's path.
 BROKEN_LINK = "is a link that does not lead to content; replace it with the document, or remove it"
-_DESCRIPTOR_FOLDER = "/proc/self/fd"  # Linux names the file of an open descriptor here.
-_DELETED_SUFFIX = " (deleted)"  # Linux adds this to the path of a file that was removed or replaced.
+_DESCRIPTOR_FOLDER = "/proc/self/fd"  # On Linux, links here show which file each open descriptor refers to.
+_DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Return the problem with a path's links, or None. `shown` is the path in the site at `top`."""
+    """Check the links in a path. Return a problem or None. `shown` is the path relative to the site at
+    `top`.
+    """
     try:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
             return Problem(shown, None, "a link that forms a cycle", "remove it")
         if not os.path.islink(path):
-            return None  # It is missing or unreadable, which is not a problem of links.
+            return None  # A missing or unreadable file is reported elsewhere.
         if error.errno == errno.ENOENT:
             return Problem(shown, None, "a link to a missing file", "remove it or restore its target")
         return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
@@ -49,7 +53,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path may contain a link. `plain` caches which folders do not."""
+    """Whether a path may contain a link. `plain` caches whether each folder is free of links."""
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -60,18 +64,18 @@ def _is_plain(folder: str) -> bool:
     """Whether a folder exists and its path contains no links."""
     try:
         return os.path.realpath(folder, strict=True) == folder
-    except OSError:  # Without `strict`, too, if another process replaces a link meanwhile.
+    except OSError:  # The folder is missing, or another process is replacing a link.
         return False
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a link may lead to a target; both paths are relative to the site."""
+    """Whether a link at `path` may point to `target`. Both are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
     kind = _kind(path)
     if path == SETTINGS:
-        return bool(target) and not _kind(target)  # Files written through the API must not set permissions.
+        return bool(target) and not _kind(target)  # Files that the API can write must not define permissions.
     if kind:
         return target == kind or target.startswith(f"{kind}/")
     return bool(target) and _kind(target) != TYPES and target != SETTINGS
@@ -82,7 +86,9 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Make a real path relative to the site at `top` ("" for the site itself); None if it is outside."""
+    """Make a real path relative to the site at `top`, with "" for the site itself. Return None for a path
+    outside the site.
+    """
     if real == top:
         return ""
     above = top.rstrip("/") + "/"
@@ -90,9 +96,9 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if the opened file may not be served at this path of the site at `top`.
+    """Raise OSError if the opened file must not be served as `path`.
 
-    The check uses the descriptor, so replacing the file by a link afterwards has no effect.
+    The check uses the descriptor, so it still holds if a link replaces the file later.
     """
     real = _real_path(descriptor, full)
     if real == full:
@@ -103,7 +109,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the real path of an opened file; None if it is gone.
+    """Return an opened file's real path, or None if it can't be determined.
 
     Without /proc, the path is resolved again and must lead to the same file.
     """
@@ -125,9 +131,9 @@ def _resolve(descriptor: int, path: str) -> str | None:
 
 
 def open_file(root: Path, path: str) -> int:
-    """Open a file of the site at `root` for reading; return the descriptor. Raises OSError.
+    """Open a file in the site at `root` for reading, and return its descriptor. Raises OSError.
 
-    `root` contains no links. Opening a named pipe does not wait for a writer.
+    `root` must not contain links. Opening a named pipe does not block.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -141,7 +147,7 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file of the site at `root`. Raises OSError, also for a folder, pipe or device."""
+    """Open a regular file in the site at `root`. Raises OSError, also for a folder, pipe or device."""
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -151,7 +157,9 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager: open a folder whose path has no links. Raises OSError."""
+    """Context manager: open a folder whose path contains no links, and yield its descriptor. Raises
+    OSError.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):

@@ -1,6 +1,6 @@
-"""Media files below content/uploads/ as documents of the type `plugin::upload.file`.
+"""Media files in content/uploads/, as documents of the type `plugin::upload.file`.
 
-The description in FILE.yaml overrides what is derived from the file.
+A description in FILE.yaml overrides values derived from the file.
 """
 
 import mimetypes
@@ -21,16 +21,16 @@ from server.storage.images.formats import described_formats, format_of
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, kilobytes, sniff
 
 SIDECAR_SUFFIX = ".yaml"
-# Files have no locale.
+# Media files have no locale.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
-# What a description may set; everything else is derived from the file.
+# A description may set these fields. All others are derived from the file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
-# In a description, marks replaced content: without formats, the API then returns {} instead of null.
+# In a description, this key marks replaced content. The API then returns {} for missing formats, not null.
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
-# Types that Python's table lacks in some or all versions.
+# Types missing from the table in some or all Python versions.
 _EXTRA_TYPES = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
@@ -52,27 +52,27 @@ _EXTRA_TYPES = {
 }  # fmt: skip
 _UNKNOWN_TYPE = "application/octet-stream"
 _TYPES = mimetypes.MimeTypes()
-_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # A compressed file has the type of its compression.
+_TYPES.encodings_map, _TYPES.suffix_map = {}, {}  # Without these maps, x.tar.gz is application/gzip.
 for _type, _endings in _EXTRA_TYPES.items():
     for _ending in _endings.split():
         _TYPES.add_type(_type, f".{_ending}")
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name, the same on every machine."""
+    """Return the media type for a file name. It does not depend on the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def ending_of(mime: str) -> str:
-    """Return the file ending for a media type; "" if unknown."""
+    """Return the file ending for a media type, or "" if unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the ending for an uploaded file, checking images by their content.
+    """Return the ending for an uploaded file. Images are checked by their content.
 
-    A file whose ending and content disagree about being an image gets the ending of its content. Other files
-    keep theirs, since their first bytes identify too little.
+    If the ending says image and the content does not, or vice versa, the content decides. Other files retain
+    their ending, because their first bytes identify too little.
     """
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -83,12 +83,12 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Return a path relative to content/uploads/; None if it is not below that."""
+    """Return a path relative to content/uploads/, or None if the path is not in that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return a media file's name in documents and URLs: its upload path in Unicode NFC."""
+    """Return a media file's name in documents and URLs: its path below content/uploads/ in Unicode NFC."""
     inside = upload_path(path)
     return compose(inside) if inside else None
 
@@ -105,7 +105,7 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document of a media file of `size` bytes and its description.
+    """Build the document for a media file from its size in bytes and its description.
 
     `stored` is set if the content is in a bucket.
     """
@@ -139,7 +139,7 @@ def read_media(
 
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    """Return a media file's document with the formats made for it."""
+    """Return a copy of a media document with the given formats."""
     return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 
@@ -156,7 +156,7 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document of a media file in a bucket; `path` is where it would be on disk."""
+    """Build the document for a media file in a bucket. `path` is the file's path if it were on disk."""
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -176,7 +176,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object of a media file, or of a picture's format, by key; None if it has none."""
+    """Return the bucket object for a media file or picture format, or None if it is not in a bucket."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

@@ -1,8 +1,9 @@
-"""Parse cache: entries parsed from files, kept in .bifolio/cache/ to speed up the next start.
+"""Parse cache: entries parsed from files, stored in .bifolio/cache/ to speed up the next start.
 
-An entry is valid while its file has the same signature (or the same bytes, if the signature is too recent to
-trust) and nothing else that parsing depends on has changed. Damaged entries and those of another version are
-ignored. Loading runs no code from the cache.
+An entry is valid if its file and everything else that affects parsing are unchanged. A file counts as
+unchanged if its signature is the same. If the signature is too recent to trust, the bytes are compared
+instead. Damaged entries and entries from another version are ignored. Loading the cache never runs code from
+it.
 """
 
 import os
@@ -26,26 +27,26 @@ from server.storage.file_lock import FileLock
 from server.storage.files import digest_of, last_change
 
 _FORMAT_VERSION = 8
-_STAMP_PREFIX = bytes(8)  # Marks a block with the stamp of the following blocks.
+_STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
-_CHECKSUM_BYTES = 16  # Before each block; it detects damage, not forgery.
-# A file read this soon after a change may change again without changing its signature.
+_CHECKSUM_BYTES = 16  # Checksum before each block. It detects damage, not forgery.
+# Within this time after a change, a file can change again and keep its signature.
 RACY_WINDOW_NS = 2_000_000_000
 
 
-# A type's shape: a digest of its options, and one of each attribute, in order.
+# The form of a type: a digest of its options, and a digest of each attribute, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# What entries depend on besides their files: a digest of the settings, and the types by uid.
+# Entries depend on this besides their files: a digest of the settings, and the types' forms by uid.
 Stamp = tuple[bytes, dict[str, Form]]
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Which entries read under another schema are still valid.
+    """Which cached entries are still valid after a schema change.
 
-    `added` maps the uids of compatible types to values of new attributes, by position in a row. `claimant`
-    returns the uid of the type that claims a path. It is None for an unchanged schema, where entries with
-    problems are valid too.
+    `added` maps the uid of each compatible type to the values of its new attributes, by position in a row.
+    `claimant` returns the uid of the type that a path belongs to. `claimant` is None if the schema has not
+    changed; entries with problems are valid only then.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -57,20 +58,20 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """A file's entry and when it was read, in nanoseconds since 1970."""
+    """A file's entry and the time it was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the same signature guarantees the same content."""
+        """Whether an unchanged signature proves that the file's content is unchanged."""
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Encode entries as a block: their metadata first, then all rows."""
+    """Serialize entries as one block: first their metadata, then all rows."""
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -83,7 +84,7 @@ def pack(entries: Iterable[CachedEntry]) -> bytes:
     packed = []
     for uid, group in groups.items():
         documents = [document for _, document in group]
-        as_they_are = rows_of(documents)  # Reusing packed rows saves decoding and encoding them.
+        as_they_are = rows_of(documents)  # Rows that are already packed are reused as they are.
         of_rows, data = (
             as_they_are.packed()
             if as_they_are
@@ -103,12 +104,16 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    """Return a document's path if it differs from its entry's, as for media in a bucket; else ""."""
+    """Return the document's path if it differs from the entry's path, else "". It differs for media in a
+    bucket.
+    """
     return "" if document.path == one.entry.path else document.path
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Encode entries in blocks of limited size, keeping together rows that are packed together."""
+    """Serialize entries in blocks of at most BLOCK_ENTRIES. Rows that are already packed together share one
+    block, however large.
+    """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
             yield pack(group)
@@ -117,14 +122,16 @@ def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
 
 
 def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
-    """Decode a block. Raises ValueError if `pack` did not write it."""
+    """Deserialize the entries in a block. Raises ValueError if `pack` did not write the block."""
     return (one for one in _unpack(block, types) if one)
 
 
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Decode a block, with None for each entry that is not `usable` under the current schema."""
+    """Deserialize the entries in a block. Yields None for each entry that is not `usable` under the current
+    schema.
+    """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
         data = memoryview(block)
@@ -149,12 +156,12 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Prefix a block with its length, so blocks can be concatenated."""
+    """Prefix a block with its length, so that blocks can be concatenated."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the remaining framed blocks of a file."""
+    """Yield the remaining framed blocks in a file."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -163,16 +170,18 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """Cache file of one site: blocks of entries; later entries replace earlier ones of the same path.
+    """The cache file of one site: a sequence of blocks of entries. A later entry for a path replaces an
+    earlier one.
 
-    A stamp before the blocks records what they depend on; `usable` compares it with the present.
+    Before the blocks, a stamp records the settings and schema they depend on. `usable` compares a stamp with
+    the current settings and schema.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
         self.path, self._stamp, self._usable = path, stamp, usable
         self._head = b"bifolio parse cache %d %s\n" % (_FORMAT_VERSION, _fingerprint())
         self._length = 0
-        self._last: Stamp | None = None  # of the last block in the file
+        self._last: Stamp | None = None  # the stamp that applies to the last block in the file
         self.unused = 0  # entries in the file that are invalid under the current schema
 
     @property
@@ -183,7 +192,7 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return valid entries by path, up to the first damaged block."""
+        """Return the valid entries by path. Reading ends at the first damaged block."""
         valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
@@ -200,7 +209,7 @@ class ParseCache:
                         self.unused += entries.count(None)
                     self._length = file.tell()
         except (OSError, ValueError):
-            pass  # `add` will overwrite the damaged rest.
+            pass  # `add` overwrites the damaged part.
         return valid
 
     def add(self, blocks: list[bytes]) -> None:
@@ -233,7 +242,9 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Decode a stamp, and which entries after it are valid. Raises ValueError if it is damaged."""
+        """Deserialize a stamp, and determine which entries after it are valid. Raises ValueError if the stamp
+        is damaged.
+        """
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})
             return stamp, self._usable(stamp)
@@ -248,12 +259,12 @@ def _read_block(file: BinaryIO) -> bytes | None:
     return block if len(block) == length and xxh3_128_digest(block) == checksum else None
 
 
-# Saves 5 ms of each load after the first.
+# The cache saves 5 ms in each load after the first.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the code and Python version that all entries depend on.
+    """Return a digest of the server's code and the Python version; a different one invalidates all entries.
 
-    It takes 13 ms, and describes the code at the first call: files replaced later don't count.
+    The first call takes 13 ms. Later calls return the same digest, even if files of the server were replaced.
     """
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))

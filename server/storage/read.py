@@ -1,4 +1,4 @@
-"""Consistent reading of files, and parsing into trees."""
+"""File reading that detects simultaneous writes, and parsing into trees."""
 
 import os
 import stat
@@ -28,10 +28,10 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse the text of a document file into a tree per attribute. Raises SyntaxProblem.
+    """Parse a document file's text into one tree per attribute. Raises SyntaxProblem.
 
-    Ignores a byte order mark. For a repeated key in YAML or TOML the last value counts, as in site
-    generators; `repeats` collects such keys.
+    A byte order mark is ignored. If a key is repeated in YAML or TOML, the last value is used, as in site
+    generators. `repeats` collects the repeated keys.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -54,7 +54,7 @@ def _split(text: str) -> frontmatter.Parts:
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:
-        check_conflict(text)  # If a git conflict is the cause, report that instead.
+        check_conflict(text)  # Report a git conflict instead if it is the cause.
         raise
     check_conflict_in_body(text, len(text) - len(parts.rest))
     return parts
@@ -66,9 +66,10 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a file other than Markdown, by its ending. JSON does not fill `positions`.
+    """Parse a JSON, TOML or YAML file, chosen by its ending.
 
-    `repeats` is as for `read_yaml`. JSON with a repeated key is refused.
+    A repeated key raises SyntaxProblem in JSON and is added to `repeats` in the other formats. JSON does not
+    fill `positions`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -79,17 +80,17 @@ def read_data(
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
     """Read a file's text without its byte order mark, and its signature.
 
-    Raises OSError, and SyntaxProblem if it is not UTF-8 text or larger than MAX_FILE_BYTES.
+    Raises OSError, and SyntaxProblem if the file is not UTF-8 text or is larger than MAX_FILE_BYTES.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Read a file's bytes and the signature it had at that time.
+    """Read a file's bytes, and its signature at that time.
 
-    If a program writes the file meanwhile, reads again, up to `tries` times. Raises OSError, and
-    SyntaxProblem for a special file or one larger than MAX_FILE_BYTES.
+    If a program writes the file at the same time, reading is retried, up to `tries` attempts in total. Raises
+    OSError, and SyntaxProblem for a special file or one larger than MAX_FILE_BYTES.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -108,7 +109,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 without a byte order mark. Raises SyntaxProblem for binary data."""
+    """Decode UTF-8 without a byte order mark. Raises SyntaxProblem for binary data or another encoding."""
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
@@ -124,7 +125,8 @@ def decode(data: bytes) -> str:
 def refuse_empty(text: str) -> None:
     """Raise SyntaxProblem for an empty document file.
 
-    It is probably being written, or was truncated by a crash; a write must not make that final.
+    Such a file is probably being written, or was truncated by a crash. Serving it as an empty document would
+    lose its values with the next write.
     """
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
@@ -132,7 +134,7 @@ def refuse_empty(text: str) -> None:
 
 def refuse_unreadable(path: str, text: str) -> None:
     """Raise PayloadTooLargeError if a new text would be too large to read back."""
-    if len(text) <= MAX_NODES:  # A value takes a character at least.
+    if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:
         if len(text.encode()) > MAX_FILE_BYTES:
@@ -143,7 +145,7 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the positions in a document's text; none if it can't be parsed."""
+    """Return the positions of values in a document's text. Return none if the text can't be parsed."""
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -155,7 +157,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Read a document file's tree and positions; both empty if it can't be read."""
+    """Read a document file's tree and positions. Both are empty if the file can't be read."""
     positions: Positions = {}
     try:
         text = read_text(root, path)[0]

@@ -1,8 +1,8 @@
-"""Recently replaced versions of documents, kept for merging changes based on them.
+"""Recently replaced versions of documents, stored for merging changes that are based on them.
 
-A client names its base version only by an entity tag, so the values are kept in .bifolio/cache/versions/,
-readable only by the owner. When that folder is full, it replaces the folder of older versions. A version cut
-off by a crash is not found.
+A client names its base version only by an entity tag, so the server stores the values of recent versions in
+.bifolio/cache/versions/, readable only by the owner. When that folder is full, it is renamed to
+versions.before, which deletes the previous versions.before. A version that a crash cut off is ignored.
 """
 
 import os
@@ -22,27 +22,31 @@ from server.documents.packed_rows import dump, load
 from server.paths import cache_folder
 from server.schema.model import Schema, Type
 
-FOLDER_BYTES = 32 * 1024 * 1024  # A folder with as many bytes of values is full.
-FOLDER_VERSIONS = 20_000  # A folder with as many versions is full.
-MAX_VERSION_BYTES = 4 * 1024 * 1024  # A larger version is not kept.
-BATCH_VERSIONS = 1000  # Versions that are written at a time, up to about MAX_VERSION_BYTES.
+FOLDER_BYTES = 32 * 1024 * 1024  # A folder with this many bytes of values is full.
+FOLDER_VERSIONS = 20_000  # A folder with this many versions is full.
+MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
+BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
 _ROW = Struct("=16sQQQ")  # document key, then offset, length and checksum of its values in the data file
 
 
 class RecentVersions:
-    """The recent versions of one site. Call `keep` under the site's write lock."""
+    """Store of the recent versions in one site. Call `keep` under the site's write lock."""
 
     def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Add versions of content types, ignoring disk errors."""
+        """Store versions of content types. Disk errors and versions larger than MAX_VERSION_BYTES are
+        skipped.
+        """
         with suppress(OSError):
             for part in _parts(documents, schema):
                 self._append(part)
 
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
-        """Yield versions of a document in a locale, newest first, that have the current schema."""
+        """Yield the stored versions of a document in a locale, newest first. Versions from another schema are
+        skipped.
+        """
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
             with suppress(OSError):
@@ -72,7 +76,7 @@ class RecentVersions:
             for key, block in part:
                 rows.append(_ROW.pack(key, start, len(block), xxh3_64_intdigest(block)))
                 start += len(block)
-            # Overwrite a row that was cut off.
+            # Overwrites an incomplete row at the end.
             os.pwrite(index, b"".join(rows), os.fstat(index).st_size // _ROW.size * _ROW.size)
 
     def _is_full(self, folder: Path) -> bool:
@@ -104,10 +108,12 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
     return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
 
 
-# Saves 36 µs of 680 of a file that was edited on disk.
+# For a file edited on disk, this saves 36 of 680 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """Return a digest of a type's attributes and components: only versions with the same ones can be used."""
+    """Return a digest of a type's attributes and components. Only versions with the same digest can be
+    used.
+    """
     shapes: dict[str, str] = {}
     waiting = [type_.uid]
     while waiting:

@@ -1,8 +1,8 @@
-"""Crash recovery: finishes or rolls back the writes of killed writers. Call it under the write lock.
+"""Crash recovery: finishes or rolls back the writes of killed writers. Requires the write lock.
 
-A complete record of intent is carried out, or rolled back if the rollback had begun. Staged files without a
-record are dropped. Edits made by other programs survive, in place or below .bifolio/unsaved/. Replaced files
-are kept for a while (`storage.replaced`).
+A change with a complete record of intent is finished, or rolled back if the rollback had begun. Staged files
+without a record are deleted. Edits by other programs are preserved, either at their path or in
+.bifolio/unsaved/. Replaced files are retained for a while (`storage.replaced`).
 """
 
 import os
@@ -19,18 +19,18 @@ from server.storage.links import open_folder
 from server.storage.replaced import ReplacedFiles
 
 RECORD_SUFFIX = ".intent"
-UNDONE_SUFFIX = ".undone"  # of a record that is being rolled back
+UNDONE_SUFFIX = ".undone"  # suffix of a record that is being rolled back
 
 
 class Recovery:
-    """The interrupted writes in a journal folder of the site at `root`."""
+    """The interrupted writes in a journal folder. `root` is the site."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the paths that `recover` is going to write."""
+        """Return the paths that `recover` will write."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -39,18 +39,18 @@ class Recovery:
         )
 
     def dropped(self) -> bool:
-        """Whether `recover` would drop a write that had not changed any file yet."""
+        """Whether `recover` would discard a write that has not changed any file yet."""
         recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in unsaved/: versions that lost against a simultaneous edit."""
+        """Return the files in unsaved/: edits that were displaced by a simultaneous edit."""
         aside = self.journal.parent / "unsaved"
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish, roll back or drop every interrupted write. Returns how many files changed."""
+        """Finish, roll back or discard every interrupted write. Return how many files changed."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
@@ -71,25 +71,30 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish one step; return how many files changed."""
+        """Finish one step. Return how many files changed."""
         target, aside = self.root / step.target, self.journal / step.aside
         aside_mark, target_mark = link_mark(aside), link_mark(target)
         if aside_mark is None:
             remove = step.after is None and target_mark and target_mark == step.before
             return self._swap(step, target_mark) if remove else 0
         if aside_mark == step.before or aside_mark == step.after == target_mark:
-            return 0  # The step is done: `aside` is the old file or a second name of the new one.
-        if target_mark not in (step.before, step.after):  # The file was edited since; keep the edit.
+            return 0  # The step is complete: `aside` is the old file, or a second name for the new one.
+        if target_mark not in (
+            step.before,
+            step.after,
+        ):  # Another program edited the target, so the edit stays.
             self.replaced.put_aside(aside, step.target)
             return 0
-        # Either the step is not done, or `aside` is an edit that was taken for comparison. Swap back.
+        # Either the step was not completed, or `aside` is an edit that the swap moved there. Swap both files.
         done = self._swap(step, target_mark)
         if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the staged file and the target; return 0 if another program edits the target meanwhile."""
+        """Swap the staged file and the target. Return 0 if another program edits the target at the same
+        time.
+        """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)
         with open_folder(target.parent) as folder:

@@ -1,8 +1,8 @@
-"""Replaced files: old files of recent writes, kept in .bifolio/replaced/ for RETENTION_S.
+"""Files replaced by recent writes, retained in .bifolio/replaced/ for RETENTION_S.
 
-A program may have opened, or be about to open, a file while a write replaces it. The program then saves into
-the replaced file, which has no name in the site any more. So the file is compared again before it is
-unlinked, and an edited one goes to .bifolio/unsaved/.
+A program may have a file open while a write replaces it. The program then saves into the replaced file, which
+is no longer in the content folder. Therefore each replaced file is compared once more before it is deleted,
+and moved to .bifolio/unsaved/ if it was edited.
 """
 
 import logging
@@ -19,23 +19,23 @@ from server.storage.intent import Step, read_intent
 
 log = logging.getLogger("bifolio")
 
-RETENTION_S = 2.0  # longer than any program takes to open a file after it looked up the name
-_DONE_SUFFIX = ".kept"  # of a record whose change is done
+RETENTION_S = 2.0  # Longer than any program needs between resolving a file's name and opening the file.
+_DONE_SUFFIX = ".kept"  # suffix of a record whose change is complete
 
 
 class ReplacedFiles:
-    """The replaced files of one site, with its journal folder."""
+    """The replaced files in one site. `journal` is the site's journal folder."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
         self.folder = journal.parent / "replaced"
-        self._due_at = 0.0  # when the next sweep is due, on the monotonic clock
-        self._swept_ns = 0  # when the folder last changed before the last sweep
+        self._due_at = 0.0  # time of the next sweep, on the monotonic clock
+        self._swept_ns = 0  # the folder's mtime at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move a finished record of intent here, then its files from the journal. Raises OSError.
+        """Move a finished record of intent here, and then its files from the journal. Raises OSError.
 
-        If the writer is killed in between, `names` still lists the files.
+        The record moves first. So if the writer is killed in between, `names` already includes the files.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -48,7 +48,7 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be files to unlink, also those of killed processes."""
+        """Call `sweep` if there may be files to delete, including files from killed processes."""
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
@@ -61,11 +61,13 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Unlink files older than `retention_s` seconds, and move edited ones to unsaved/. Needs no lock."""
+        """Delete files older than `retention_s` seconds, and move edited ones to unsaved/. Requires no
+        lock.
+        """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
-            with suppress(OSError):  # Another process may be sweeping as well.
-                # A clock that was set back must not keep files for hours.
+            with suppress(OSError):  # Another process may be sweeping at the same time.
+                # If the clock was set back, files must not be retained for hours.
                 is_young = 0 <= time.time() - record.stat().st_ctime < retention_s
                 released = [not is_young and self._release(step) for step in read_intent(record) or ()]
                 if all(released):
@@ -74,7 +76,7 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/, numbered if the name is taken, and log it."""
+        """Move an edited file to .bifolio/unsaved/ and log it. If the name exists, a number is added."""
         folder = self.journal.parent / "unsaved"
         folder.mkdir(mode=0o700, exist_ok=True)
         first = aside = folder / path
@@ -111,7 +113,7 @@ class ReplacedFiles:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is gone or equals what the step found or wrote."""
+    """Whether a file is missing, or equals the step's old or new file."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -1,4 +1,4 @@
-"""File store: reads a file into a version of a document and the problems found in it."""
+"""File store: reads a file into a version of a document and a list of problems."""
 
 import logging
 import os
@@ -39,12 +39,12 @@ from server.storage.unreadable_files import problem_of, syntax_problem, unreadab
 
 log = logging.getLogger("bifolio")
 
-DRAFT_MARK = ".draft."  # in the file names of drafts
-_FAR_S = 4_102_444_800.0  # the year 2100: later than any modification time of a file unknown to git
+DRAFT_MARK = ".draft."  # part of a draft's file name
+_FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader of one site's documents under one schema. It holds no content."""
+    """Reader for one site's documents under one schema. It caches no content."""
 
     def __init__(
         self,
@@ -65,9 +65,10 @@ class Store:
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) of a file that sets neither; `modified` is its mtime in seconds.
+        """Return (createdAt, updatedAt) for a file that sets neither. `modified` is the file's mtime in
+        seconds.
 
-        A draft takes the createdAt of its published version if that file is older.
+        A draft gets the createdAt of its published version if that is earlier.
         """
         created, updated = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
@@ -75,7 +76,9 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path whose entry includes `path`: for a media description, the media file's."""
+        """Return the path of the entry that `path` belongs to. A media file's description belongs to the
+        media file's entry.
+        """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
             if exists(described):
@@ -86,20 +89,20 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read the entry of a path; None if there is no file or no type claims it."""
+        """Read the entry for a path. Return None if there is no file or it belongs to no type."""
         try:
             if upload_path(path):
                 return self._read_media(path)
             return self.entry(path, *read_bytes(self.root, path)) if self.layout.claim(path) else None
         except (*MISSING_FILE_ERRORS, IsADirectoryError):
             return None
-        except Exception as error:  # One broken file must not stop the others from being served.
+        except Exception as error:  # A broken file must not prevent other files from being served.
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a document's bytes into an entry; None if no type claims the path.
+        """Parse a document's bytes into an entry. Return None if the path belongs to no type.
 
-        Of media, this accepts only the description of a file in a bucket.
+        For a path in content/uploads/, only the description of a file in a bucket is parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -141,7 +144,9 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return a media file's entry. `described` and `beside` are its description's text and signature."""
+        """Return a media file's entry. `described` is its description's text, `beside` the description's
+        signature.
+        """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
         description: Tree = None
@@ -171,7 +176,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a file in a bucket; None if it describes a local file."""
+        """Parse the description of a file in a bucket. Return None if it describes a local file."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -228,10 +233,10 @@ class Store:
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.derived_timestamps(path, signature_[0] / 1e9)
         created, updated = _timestamps(tree, derived or ("", ""), reading)
-        if not (created and updated):  # The file has an invalid timestamp.
+        if not (created and updated):  # The file contains an invalid timestamp.
             derived = self.derived_timestamps(path, signature_[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        # A type without drafts publishes on creation.
+        # Without drafts, a document is published when it is created.
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems = tuple(_named_like_a_draft(path, claim))
@@ -264,13 +269,15 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Warn of keys that the type lacks, and of a draft key without effect, which gets only this warning."""
+    """Add warnings for unknown keys, and for a draft key without effect. That key is not also reported as
+    unknown.
+    """
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
         allowed = (*FILE_FIELDS, key.name) if key else FILE_FIELDS
-        if type_.files:  # A generator's files often name keys for later, of which nothing is lost.
+        if type_.files:  # Site generators' files often contain empty keys. Ignoring those loses nothing.
             allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
         warn_unknown(type_, tree, (), reading, allowed=allowed)
     if unused and not claim.draft:
@@ -293,7 +300,7 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Return a document's mismatches as problems with positions."""
+    """Convert a document's mismatches to problems with positions."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

@@ -1,4 +1,6 @@
-"""Undo: stores the old contents of a write's files, and digests of the new ones, in .bifolio/undo/."""
+"""Undo storage: the old contents of files that a write replaced, and digests of the new ones, in
+.bifolio/undo/.
+"""
 
 import errno
 import hashlib
@@ -19,7 +21,7 @@ from server.storage.durable import make_once
 from server.storage.intent import Write
 from server.storage.links import open_file, open_folder
 
-# --- kept writes ----------------------------------------------------------------------------------
+# --- stored writes --------------------------------------------------------------------------------
 
 MAX_WRITE_BYTES = 16 * 1024 * 1024  # A write that replaces more bytes can't be undone.
 NO_FILE_DIGEST = ""
@@ -27,7 +29,9 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A file's text before a write, None for no file, and the digest of its text after it."""
+    """One replaced file: its text before the write, or None for no file, and the digest of its text after the
+    write.
+    """
 
     path: str
     before: str | None
@@ -36,7 +40,9 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """A permission that the write needed: a verb on a document of a type, maybe only for its drafts."""
+    """One permission that the write required: an action on documents of a type. `draft` limits it to
+    drafts.
+    """
 
     uid: str
     verb: str
@@ -53,15 +59,15 @@ class KeptWrite:
 
 
 def digest(text: str | None) -> str:
-    """Return the digest of a text; NO_FILE_DIGEST for None."""
+    """Return a text's digest, or NO_FILE_DIGEST for None."""
     return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
     """Read the files that pending writes will replace.
 
-    Returns nothing if undo can't restore them exactly: media, links, binary files, or too many bytes. Raises
-    OSError.
+    Returns an empty tuple if undo can't restore them exactly: media, links, binary files, or more than
+    MAX_WRITE_BYTES. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -88,13 +94,13 @@ def _read(root: Path, write: Write) -> bytes:
 
 
 def pack(write: KeptWrite) -> bytes:
-    """Encode a kept write, with a digest in the first line."""
+    """Serialize a stored write, with a digest in the first line."""
     text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
 def unpack(data: bytes) -> KeptWrite:
-    """Decode a kept write. Raises ValueError if it is damaged or of another version."""
+    """Deserialize a stored write. Raises ValueError if it is damaged or from another version."""
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -108,19 +114,19 @@ def unpack(data: bytes) -> KeptWrite:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-RETENTION_S = 3600  # How long a write can be undone.
-MAX_WRITES = 200  # Beyond these limits, the oldest writes are dropped.
+RETENTION_S = 3600  # A write can be undone for this long.
+MAX_WRITES = 200  # Above these limits, the oldest writes are deleted.
 MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The stored writes of the site at `root` that can be undone."""
+    """Stored writes that can be undone, for the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, write: KeptWrite) -> str:
-        """Store a write and return its id, under the write lock. Raises OSError."""
+        """Store a write and return its id. Requires the write lock. Raises OSError."""
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
@@ -174,13 +180,14 @@ def _make_room(folder: Path, size: int) -> None:
         count, total = count - 1, total - length
 
 
-# --- keeper ---------------------------------------------------------------------------------------
+# --- recorder -------------------------------------------------------------------------------------
 
 
 class Keeper:
-    """Record of one write for undo. `id` is "" until the write is made, or if it can't be undone.
+    """Recorder of one write for undo. `id` is "" until the write is complete, and remains "" if it can't be
+    undone.
 
-    `texts` are its files as (path, text before, text after).
+    `texts` lists the write's files as (path, text before, text after).
     """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -190,7 +197,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: store what the writes made in the block replace. A failure to store is ignored."""
+        """Context manager: store the old contents of the files that the block replaces. Storage errors are
+        ignored.
+        """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):
             files = files_of(self._folder.root, writes)

@@ -1,6 +1,6 @@
-"""Unreadable files: each becomes an entry with a problem, and its last good version stays served.
+"""Unreadable files: each becomes an entry with a problem, and its last good version is still served.
 
-No file stops others from being served (spec.md 1).
+An unreadable file does not prevent other files from being served (spec.md 1).
 """
 
 import logging
@@ -18,7 +18,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return the entry of a file that can't be read."""
+    """Return the entry for a file that can't be read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -27,7 +27,9 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve: keeps the old document if the file broke or has the same values."""
+    """Return the entry to serve. If the file is broken or its values are unchanged, the entry contains the
+    old document.
+    """
     if before is None or before.document is None or after is None:
         return after
     if after.broken or (after.document and equal(before.document, after.document)):
@@ -36,12 +38,12 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
 
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
-    """Return a syntax error as a problem."""
+    """Convert a syntax error to a problem."""
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Return an error from reading a file as a problem; unexpected errors are logged."""
+    """Convert an error from reading a file to a problem. Unexpected errors are logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,7 +1,7 @@
-"""The site's write lock, which puts writes in order: a write holds it while it changes files.
+"""The site's write lock. Every write holds it while changing files, so writes happen one after another.
 
-It works across threads and processes; the kernel releases it when the holder dies. A file beside it counts
-the site's writes, so a process notices writes of other processes.
+The lock works across threads and processes; the kernel releases it when the process dies. The lock file also
+contains the number of writes so far, through which a process notices other processes' writes.
 """
 
 import os
@@ -14,15 +14,16 @@ from pathlib import Path
 from server.errors import BusyError
 from server.storage.file_lock import FileLock
 
-LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock for longer has hung and is replaced.
+LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is considered hung and is replaced.
 
 
 class WriteLock:
     """The lock on a site's folder `root`, with the write counter in the file `path`.
 
-    A writer holds the file's lock while it waits for the folder's, so a releasing writer can't overtake the
-    waiting ones. Some file systems can't lock folders: there the file's lock is used, although the file may
-    be read-only or deleted with .bifolio/.
+    The lock on `root` is the write lock. While waiting for it, a writer holds a lock on the file, so a
+    process that has just released the write lock can't acquire it again before the waiting writer. On file
+    systems that can't lock folders, the file's lock is used instead. The folder's lock is preferred, because
+    the file may be read-only or deleted.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -50,7 +51,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return the number of writes so far; 0 for a read-only site."""
+        """Return the number of writes so far, or 0 if it can't be read."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -58,7 +59,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Set the number of writes, while the lock is held. Raises OSError."""
+        """Set the number of writes. Requires the lock. Raises OSError."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -67,7 +68,7 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock until `held` closes. Returns an OSError instead of raising it. Raises BusyError."""
+    """Acquire a lock until `held` closes. Raises BusyError, but returns an OSError instead of raising it."""
     try:
         if not lock.acquire(deadline - time.monotonic()):
             raise BusyError()
