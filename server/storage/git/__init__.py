@@ -1,1 +1,1 @@
-"""git through its command line: commits, history, branches, remotes and uncommitted changes."""
+"""git command line: commits, history, branches, remotes and uncommitted changes."""

@@ -1,6 +1,6 @@
 """Commits on branches that are not checked out.
 
-No working tree or index is touched, no hook or filter runs, and no branch moves.
+Creating such a commit does not touch a working tree or index, run hooks or filters, or move a branch.
 """
 
 import os
@@ -19,7 +19,7 @@ from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
-_NO_FILTER_VALUES = ("unspecified", "unset", "set")  # values of the attribute without a filter's name
+_NO_FILTER_VALUES = ("unspecified", "unset", "set")  # Values of the `filter` attribute that name no filter.
 _LINK_MODES = {"120000": "is a link", "160000": "is a repository of its own"}
 
 
@@ -35,11 +35,13 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Make a commit that changes `files` of its first parent; return its id.
+    """Create a commit that changes `files` relative to its first parent. Return its id.
 
-    Files are by path relative to the site (`../` for outside): bytes, a file with the bytes, a blob already
-    in git, or None for a deletion. Raises ConflictError for a link, a file behind a link or below a remaining
-    file, or one that needs a git filter; StorageError and GitError.
+    `files` is keyed by path relative to the site; paths outside it begin with `../`. A value is bytes, the
+    path of a file to copy, a blob already in git, or None for a deletion.
+
+    Raises ConflictError for a link, a file behind a link or below a remaining file, or a file that needs a
+    git filter. Raises StorageError and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
@@ -50,7 +52,7 @@ def make_commit(
     lines = [b"commit refs/bifolio/next", b"mark :1", f"author {by.author.ident} {now}".encode()]
     lines += [f"committer {by.committer.ident} {now}".encode(), _data(by.message.encode())]
     lines += [f"{word} {id_}".encode() for word, id_ in zip(("from", "merge"), parents, strict=False)]
-    # Deletions come first, since a folder may replace a file.
+    # Deletions come first, because a folder may replace a file.
     for path, data in sorted(files.items(), key=lambda item: item[1] is not None):
         name = quote_path(os.fsencode(full(path)))
         mode = modes.get(path, _FILE_MODE).encode()
@@ -81,7 +83,9 @@ def _object(root: Path, file: Path) -> bytes:
 
 
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
-    """Raise ConflictError for files that a git filter would convert, such as Git LFS: no filter runs."""
+    """Raise ConflictError if a git filter such as Git LFS applies to one of the files, because no filter runs
+    here.
+    """
     if not paths or filter_names(root) == ():
         return
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
@@ -104,7 +108,7 @@ def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> 
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files
-    # Too many paths for a command line: list all.
+    # If there are too many paths for a command line, all are listed.
     few = len(requested) <= MAX_PATH_ARGUMENTS
     named = (commit, "--", *sorted(requested)) if few else ("-r", commit)
     output = git_or_fail(root, "ls-tree", "-t", "-z", *named)

@@ -1,4 +1,4 @@
-"""Local branches of a repository: listing, creating, moving and deleting them, without a working tree."""
+"""Local branches: listing, creating, moving and deleting, without a working tree."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 class Branch:
     """A branch and its last commit.
 
-    `authored` is in seconds since 1970; `worktree` is the folder where it is checked out, or "".
+    `authored` is in seconds since 1970. `worktree` is the folder where the branch is checked out, or "".
     """
 
     name: str
@@ -58,22 +58,22 @@ def is_branch_name(root: Path, name: str) -> bool:
         tuple(f"{word}/" for word in ("refs", "heads", "tags", "remotes", "origin", *remotes))
     ):
         return False
-    # Without `--branch`, the exit status distinguishes an invalid name from a failure.
+    # Without `--branch`, the exit status is different for an invalid name and for a failure.
     return git(root, "check-ref-format", BRANCH_PREFIX + name) is not None
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Move a branch from the commit `before` to another, atomically; `before` is "" for a new branch.
+    """Move a branch from the commit `before` to another, atomically. `before` is "" for a new branch.
 
-    Returns False if the branch is elsewhere by now, or if its name conflicts with another, as `a/b` does with
-    `a`. Raises GitError.
+    Returns False if the branch is no longer at `before`, or if its name conflicts with an existing branch, as
+    `a/b` does with `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
         git_or_fail(root, "update-ref", *moved)
     except GitError as error:
-        is_locked = ".lock': File exists" in error.message  # by another process that moves it
+        is_locked = ".lock': File exists" in error.message  # Another process is moving it.
         if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
             return False
         raise
@@ -86,7 +86,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, merged or not; return whether git did. It refuses a checked-out branch.
+    """Delete a branch, even if it is not merged. Return False if git refuses, as for a checked-out branch.
 
     Raises GitError.
     """
@@ -94,7 +94,7 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the merge base of two commits; "" if there is none. Raises GitError."""
+    """Return the merge base of two commits, or "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

@@ -1,4 +1,4 @@
-"""Checks out commits: a whole one in a temporary clone, or single files of one."""
+"""Checkout of commits: a whole commit in a temporary clone, or single files in the site."""
 
 import os
 import shutil
@@ -18,9 +18,9 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone; yields the site's folder in it.
+    """Context manager: check out a commit in a temporary clone, and yield the site's folder in the clone.
 
-    The clone shares the repository's objects and writes none to it. Raises StorageError.
+    The clone reads the repository's objects without copying them, and adds none. Raises StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
@@ -31,9 +31,9 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git into a folder, applying the repository's filters as a checkout does.
+    """Write files from git into a folder, with the repository's checkout filters.
 
-    Returns their paths there, by path relative to the site. Raises StorageError.
+    Returns the paths of the written files, keyed by path relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -47,13 +47,13 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
         command = ("checkout-index", "--all", "--quiet", f"--prefix={folder}/files/")
         git_as_owner(root, *command, environment=environment)
     except CommitError as error:
-        reason = str(error).replace(f"{folder}/files/", "")  # The folder's name is random.
+        reason = str(error).replace(f"{folder}/files/", "")  # The folder has a random name.
         raise StorageError(f"The files of the branch can't be written: {reason}") from error
     return {path: folder / "files" / (prefix + path) for path in files}
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Check out files of a commit in the site, including links. Submodules stay.
+    """Check out the given files from a commit in the site, including links. Submodules are left unchanged.
 
     Raises CommitError and OSError.
     """
@@ -63,10 +63,10 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish the interrupted checkout of files from one commit to another, or revert it if `back`.
+    """Finish an interrupted checkout of files from commit `before` to commit `after`, or revert it if `back`.
 
-    Keeps files that match neither commit, since they were edited. Changes nothing if the branch has moved or
-    other files are in the way. Returns whether files changed. Raises CommitError, OSError.
+    Files that match neither commit were edited and are left unchanged. Nothing changes if the branch has
+    moved, or if other files block the checkout. Returns whether files changed. Raises CommitError, OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -85,10 +85,10 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree equals one in git. Raises CommitError."""
+    """Whether a file in the working tree equals the version `file` in git. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
-    if file is None:  # A folder at this path may hold other new files.
+    if file is None:  # A folder at this path may contain other new files.
         return not _is_file(place)
     if not os.path.lexists(place):
         return False
@@ -104,9 +104,10 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that block new files and are not to be deleted themselves.
+    """Return existing files that block new files and will not be deleted.
 
-    They are inside a folder that becomes a file or link, or are a file that becomes a folder.
+    A blocking file is either inside a folder that becomes a file or link, or is itself a file that must
+    become a folder.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
@@ -120,7 +121,7 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders above a path relative to the site, within the site."""
+    """Yield the parent folders of a path, outermost first, within the site."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 

@@ -1,9 +1,10 @@
-"""git commands that run no program configured by the repository.
+"""git commands that run no program configured in the repository.
 
-The repository may belong to another user than the one who runs Bifolio. So no hook, monitor, filter, pager,
-signing program, submodule or fetch runs. git itself refuses repositories of others (`safe.directory`), which
-is not overridden: the next version of git may run more programs than are disabled here. Only `git_as_owner`
-runs them, to make the commits that a site's settings ask for.
+The repository may belong to another user than the one who runs Bifolio. Therefore all configured programs are
+disabled: hooks, monitors, filters, pagers, signing programs, submodules and fetches. git's own check of the
+owner (`safe.directory`) remains active, because a future git may run programs that are not disabled here.
+
+Only `git_as_owner` runs configured programs, for the commits that a site's settings require.
 """
 
 import logging
@@ -24,12 +25,12 @@ from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
 log = logging.getLogger("bifolio")
 
-MAX_PATH_ARGUMENTS = 1000  # Paths on a command line.
+MAX_PATH_ARGUMENTS = 1000  # At most this many paths are passed on a command line.
 
 # These override the repository's own configuration.
 _SETTINGS = (
     "core.quotePath=false",
-    "core.fsync=objects,reference",  # Objects are on disk before a branch points to them.
+    "core.fsync=objects,reference",  # Objects are synced to disk before a branch points to them.
     "core.fsyncMethod=batch",
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -45,7 +46,7 @@ _SETTINGS = (
     "log.showSignature=false",
     "safe.bareRepository=explicit",
 )
-# Otherwise a partial clone would fetch missing objects from its remote.
+# These also prevent a partial clone from fetching missing objects.
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
@@ -53,10 +54,10 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-# For commits, which use the repository's own hooks, filters and signatures.
+# For `git_as_owner`, which runs the repository's hooks, filters and signing program.
 _OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
-OWNER_TIMEOUT_S = 120.0  # For a command that makes a commit, including its hooks.
-# The timeouts of commands whose duration depends on the size of the repository.
+OWNER_TIMEOUT_S = 120.0  # Includes the time for hooks.
+# Timeouts for commands whose duration depends on the size of the repository.
 TIMEOUTS_S: Mapping[str, float] = {
     "cat-file": 300.0,
     "checkout-index": 600.0,
@@ -68,29 +69,29 @@ TIMEOUTS_S: Mapping[str, float] = {
     "read-tree": 120.0,
 }
 DEFAULT_TIMEOUT_S = 30.0
-_NOT_FOUND_STATUS = 1  # The exit status of a command that found nothing.
+_NOT_FOUND_STATUS = 1  # Exit status of a command that found nothing.
 _DISK_FULL = re.compile(DISK_FULL)
-# Another command is moving the branch, or was killed while it did.
+# Messages if another command is moving the branch, or was killed while moving it.
 _REF_LOCKED = re.compile(
     r"[Uu]nable to create '[^']*\.lock': File exists|cannot lock ref '[^']*': .*File exists"
 )
-MAX_REASON_CHARS = 300  # Characters of a failed command's output that an error quotes.
-# What git prints in a folder without a readable repository.
+MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a failed command's output.
+# Messages in a folder without a readable repository.
 _NO_REPOSITORY = re.compile(
     rb"not a git repository|must be run in a work tree|cannot use bare repository|dubious ownership"
     rb"|cannot change to '.*': No such file"
 )
-# The hint that git prints if the repository belongs to another user.
+# Hint that git prints if the repository belongs to another user.
 _SAFE_DIRECTORY_HINT = re.compile(rb"git config --global --add safe\.directory .+")
 NOT_INSTALLED = "git is not installed, or not in PATH"
-# Lines of git's output that don't say what is wrong.
+# Lines in git's output that don't describe the error.
 _NOISE = re.compile(
     r"error: (inflate|unable to unpack|external filter)|hint:|fast-import: dumping crash report"
 )
 
 
 class _Spent(threading.local):
-    """The seconds that a thread has spent waiting for git commands."""
+    """Seconds that a thread has waited for git commands."""
 
     seconds = 0.0
 
@@ -99,7 +100,7 @@ _spent = _Spent()
 
 
 def seconds_in_git() -> float:
-    """Return the seconds that this thread has spent waiting for git commands."""
+    """Return the seconds that this thread has waited for git commands."""
     return _spent.seconds
 
 
@@ -111,7 +112,9 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Return the output of a git command, or None if it found nothing. Raises GitError. See `git_bytes`."""
+    """Run a git command and return its output, or None if it found nothing. Raises GitError. See
+    `git_bytes`.
+    """
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
 
@@ -125,14 +128,14 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Return the output of a git command in the folder `root`, or None if it found nothing.
+    """Run a git command in the folder `root` and return its output, or None if it found nothing.
 
-    None means exit status 1, such as for an unset key, or that there is no readable repository or no git. Any
-    other failure raises GitError; a timeout of `seconds` (by default from TIMEOUTS_S) kills the command and
-    its children and raises GitSlowError.
+    None means exit status 1, such as for an unset key, or that git or a readable repository is missing. Any
+    other failure raises GitError. After `seconds` (by default from TIMEOUTS_S), the command and its children
+    are killed, and GitSlowError is raised.
 
     `index` replaces the repository's index. `filters` names filters (`filter.NAME.clean`) that must not run.
-    With `into`, the output goes to that file instead.
+    With `into`, the output is written to that file instead.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -145,7 +148,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Return the output of a git command that must succeed. Raises GitError."""
+    """Run a git command that must succeed, and return its output. Raises GitError."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -158,7 +161,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Return the output of a git command that must succeed, as bytes. Raises GitError."""
+    """Run a git command that must succeed, and return its output as bytes. Raises GitError."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -198,7 +201,7 @@ def _find(
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Return the output of a git command, or None on any failure, for optional results."""
+    """Run a git command and return its output, or None after any failure."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:
@@ -206,7 +209,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust a repository of another user; "" if it does already."""
+    """Return the command that makes git trust another user's repository, or "" if git trusts it already."""
     command, environment = _harmless(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -217,7 +220,7 @@ def how_to_trust(root: Path) -> str:
 
 
 def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and environment of a git command that runs no configured program."""
+    """Return the command line and environment for a git command that runs no configured program."""
     settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -232,10 +235,10 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command; return its status, output and errors. Raises OSError and TimeoutExpired.
+    """Run a command. Return its status, output and errors. Raises OSError and TimeoutExpired.
 
-    It runs in its own session, so a signal to the server does not interrupt it. After a timeout it is killed
-    with all its children.
+    The command runs in its own session, so signals to the server do not interrupt it. After a timeout, the
+    command and all its children are killed.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
@@ -256,9 +259,9 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command that makes a commit, with the repository's hooks, filters and signatures.
+    """Run a git command with the repository's hooks, filters and signatures, as needed for commits.
 
-    Returns its output. Raises CommitError, with the message of git or a hook, if it fails or times out.
+    Returns its output. If it fails or times out, raises CommitError with the message from git or a hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -293,12 +296,12 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether a git command failed because the disk is full, by its error output."""
+    """Whether a git command's error output means that the disk is full."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of the configured filters; None if one can't be disabled because of its name.
+    """Return the names of the configured filters, or None if one has a name that prevents disabling it.
 
     Raises GitError.
     """

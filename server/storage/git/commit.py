@@ -1,7 +1,8 @@
-"""Commits of exactly the given files and contents; all other changes, staged or not, stay.
+"""Commits of exactly the given files and contents. All other changes, staged or not, remain uncommitted.
 
-The contents are those that were written, even if the files have changed since. First the commit's objects are
-made (`prepare_commit`), then the branch and the index move to it under the index lock (`storage.git.index`).
+A commit contains what was written, even if the files have changed since. First the commit's objects are
+created (`prepare_commit`). Then the branch and the index are moved to the new commit under the index lock
+(`storage.git.index`).
 """
 
 import filecmp
@@ -23,8 +24,8 @@ _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
 _MESSAGE_FILE = "bifolio-merge-message"  # in the folder of the repository
-_ACTOR_TRAILER = "Bifolio-Actor: "  # in every commit by Bifolio
-# fast-import unpacks its pack at once, so compressing it is wasted: 6 ms for a folder of 5,000 files.
+_ACTOR_TRAILER = "Bifolio-Actor: "  # in the message of every commit by Bifolio
+# fast-import unpacks its pack at once. Not compressing it saves 6 ms for a folder of 5,000 files.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
@@ -34,7 +35,7 @@ _UNPACKED_ENVIRONMENT = {
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """The author or committer of a commit."""
+    """Author or committer of a commit."""
 
     name: str
     email: str
@@ -56,7 +57,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use at `root`; None if git knows none."""
+    """Return the author that `git commit` would use at `root`, or None if none is configured."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -67,12 +68,14 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit to make. `files` hold bytes, a file with the bytes, or None for a deletion.
+    """A commit to create. Each file in `files` is bytes, the path of a file to copy, or None for a deletion.
 
-    Paths are relative to the site; times are seconds since 1970. `base` is the commit that was checked out
-    when the files were written, "" if unknown. `joins` is the second parent of a merge. `ready` is a finished
-    commit with all this, used if `base` is still checked out; `exact` allows no other. `known` are files
-    whose contents are in git already.
+    - Paths are relative to the site; times are seconds since 1970.
+    - `base` is the commit that was checked out when the files were written, "" if unknown.
+    - `joins` is the second parent of a merge.
+    - `ready` is an existing commit with this content, used if `base` is still checked out. If `exact` is set,
+      no other commit may be created instead.
+    - `known` are files whose contents are already in git.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -90,10 +93,10 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A finished commit that no branch points to yet; "" if there was nothing to commit.
+    """A created commit that no branch points to yet. `commit` is "" if there was nothing to commit.
 
-    `changed` are the files it changes, None if they may differ from the requested ones. `at` is its time in
-    seconds since 1970.
+    `changed` are the files it changes, or None if they may differ from the requested files. `at` is the
+    commit time in seconds since 1970.
     """
 
     commit: str = ""
@@ -105,14 +108,15 @@ class Made:
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Return the files that a commit changes relative to HEAD, after writing their contents to git.
+    """Store the contents in git, and return the files that the new commit changes relative to HEAD.
 
-    This leaves out unchanged and ignored files, files of another repository, and files that others have
-    committed since, if they also differ on disk. Raises CommitError.
+    The result excludes unchanged files, ignored files, and files in nested repositories. It also excludes
+    files that somebody else has committed since, if they differ on disk from what was written. Raises
+    CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
-    # Merged files are committed even if ignored or nested: omitting them would delete them again.
+    # In a merge, ignored and nested files are committed too. Otherwise the merge would delete them.
     ours = {path for path in paths if new.joins or not is_nested(root, path)}
     new_paths = [path for path in paths if path in ours and path not in committed]
     ignored = set() if new.joins else _ignored_paths(root, new_paths)
@@ -134,9 +138,9 @@ def _mode(before: Staged | None) -> str:
 
 
 def _hash(root: Path, path: str, content: bytes | Path) -> str:
-    """Write a content to git, through the filters of its path; return its id."""
+    """Store a content in git with the filters configured for its path. Return the blob id."""
     if isinstance(content, Path):
-        # `--path` selects the filters, since the content is kept at another path.
+        # `--path` selects the filters, because the content is stored at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
     if isinstance(content, bytes):
         printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
@@ -146,7 +150,7 @@ def _hash(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Whether a file is in another repository inside the site, such as a submodule."""
+    """Whether a file is in a repository nested inside the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -159,17 +163,19 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str, head: str) -> bool:
-    """Whether others have committed a file since it was written, and it has changed on disk too."""
+    """Whether somebody else has committed a file since it was written here, and the file on disk differs."""
     if not base or base == head or is_on_disk(root / path, content):
         return False
-    if not head or not are_commits(root, base):  # git may have dropped it after a rewrite of history.
+    if not head or not are_commits(root, base):  # `base` may be gone after a rewrite of history.
         return False
     others = ("--invert-grep", f"--grep=^{_ACTOR_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
     return bool(git_or_fail(root, "log", "-1", "--format=%H", *others))
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content (bytes, or a file with them), or is missing for None."""
+    """Whether a file has the given content. None means the file is missing; a path means the content of that
+    file.
+    """
     try:
         if content is None:
             return not os.path.lexists(file)
@@ -184,7 +190,7 @@ def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Make the objects of a commit on top of `head`, without moving a branch. Returns its id."""
+    """Create the objects of a commit on top of `head` without moving a branch. Return the commit's id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -199,7 +205,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
         name = quote_path(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
-    # Delete the temporary ref: the branch moves to the commit later, when the index is ready.
+    # Delete the temporary ref. The branch moves later, when the index is ready.
     lines.append(b"\nget-mark :1\nreset refs/bifolio/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream, began = b"\n".join(lines), time.time()
@@ -228,9 +234,9 @@ def quote_path(path: bytes) -> bytes:
 
 
 def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Run `git commit` on a separate index, with the repository's hooks and signatures; the branch moves.
+    """Run `git commit` on a separate index, with the repository's hooks and signatures. The branch moves.
 
-    Returns the commit's id. Raises CommitError if a hook refuses it.
+    Returns the commit's id. Raises CommitError if a hook rejects it.
     """
     index = repository.folder / OWN_INDEX
     copy_index(repository, index)
@@ -250,9 +256,9 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Make a commit's objects on top of `head` with hooks and signatures, without moving a branch.
+    """Create a commit on top of `head` with hooks and signatures, without moving a branch.
 
-    Returns its id. Raises CommitError if a hook refuses it.
+    Returns the commit's id. Raises CommitError if a hook rejects it.
     """
     root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     copy_index(repository, index)
@@ -282,7 +288,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether this server made a commit that changes some of the given files. Raises GitError."""
+    """Whether Bifolio made a commit, and the commit changes any of the given files. Raises GitError."""
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

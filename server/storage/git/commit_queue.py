@@ -1,8 +1,8 @@
-"""Queue of writes waiting to be committed, in .bifolio/commits/; it survives crashes.
+"""Queue of writes waiting to be committed, stored in .bifolio/commits/ to survive crashes.
 
-A write is staged before its files change and queued afterwards, both under the site's write lock. So a staged
-entry found under that lock is from a killed writer; the files on disk show whether it was made. An entry
-holds the contents that were written, since the files may change before the commit.
+A write is staged before its files change, and queued afterwards, both under the site's write lock. So a
+staged entry found by another writer was left by a killed one, and the files on disk show whether the write
+happened. An entry contains what was written, because the files may change before the commit.
 """
 
 import json
@@ -22,15 +22,15 @@ from server.storage.git.checkout import check_out, finish_checkout
 from server.storage.git.commit import is_on_disk
 
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX = ".staged", ".kept", ".done"
-RESULT_TTL_S = 60.0  # How long a result is kept for waiting requests.
+RESULT_TTL_S = 60.0  # Results are stored this long for waiting requests.
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write to be committed; `at` is in seconds since 1970, other fields as in `commit.NewCommit`.
+    """A write to be committed. `at` is in seconds since 1970; most other fields are as in `commit.NewCommit`.
 
-    `asked`: a caller requested a commit of existing files and waits for the result. `beside`: files that
-    can't be written by the journal, so they are checked out from `ready`.
+    If `asked`, a caller requested a commit of existing files and waits for the result. `beside` are files
+    that the journal can't write; they are checked out from `ready`.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether it becomes a commit of its own at once: a merge, or a requested commit."""
+        """Whether this is committed immediately as its own commit: a merge, or a requested commit."""
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """The queue of the site whose .bifolio/ is `folder`."""
+    """The commit queue in a site's state folder, `folder` (.bifolio/)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -65,9 +65,9 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write that is about to be made; return its name. Raises OSError.
+        """Store a write that is about to happen. Return its name. Raises OSError.
 
-        `about` has the other fields of `Pending`. The name is greater than all existing ones, even if the
+        `about` contains the other fields of `Pending`. The name sorts after all existing names, even if the
         clock was set back.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
@@ -86,7 +86,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: check out the files `beside` a staged write; on an error, restore and drop it."""
+        """Context manager: check out the files `beside` a staged write. After an error, restore them and
+        discard the write.
+        """
         beside = about.get("beside", ())
         try:
             check_out(root, about["ready"], beside)
@@ -97,7 +99,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Queue a staged write, since its files have changed. Raises OSError."""
+        """Queue a staged write after its files have changed. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -108,9 +110,10 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Queue those staged writes of killed writers that were made, and drop the others.
+        """Process the staged writes of killed writers: queue each write that happened, and discard the
+        others.
 
-        Also finishes or reverts checking out the files `beside` them. Returns whether files changed.
+        Also finishes or reverts the checkout of the files `beside` them. Returns whether files changed.
         """
         changed = False
         for name in self._names(_STAGED_SUFFIX):
@@ -118,7 +121,9 @@ class CommitQueue:
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
-                with suppress(ApiError, OSError):  # They stay as they are until the next takeover.
+                with suppress(
+                    ApiError, OSError
+                ):  # On failure, these files remain unchanged until the next takeover.
                     back = bool(made) and not any(made)
                     changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
             if pending and all(made):
@@ -131,9 +136,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: hold the commit lock, waiting up to `seconds`; yields whether it is held.
+        """Context manager: acquire the commit lock, waiting up to `seconds`. Yields whether it is held.
 
-        The same thread may enter it again.
+        Reentrant within a thread.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -150,7 +155,7 @@ class CommitQueue:
 
     def pending(self) -> list[Pending]:
         names = self._names(_QUEUED_SUFFIX)
-        cached = self._known  # Replaced, never changed: another thread may read it at the same time.
+        cached = self._known  # Another thread may be reading this mapping, so it is replaced, never modified.
         entries = ((name, cached.get(name) or self._read(name, _QUEUED_SUFFIX)) for name in names)
         self._known = {name: pending for name, pending in entries if pending}
         return list(self._known.values())
@@ -161,20 +166,20 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is being made, or was interrupted by a crash."""
+        """Whether a write is in progress or was interrupted by a crash."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Store the result of a write: its commit, "" if there was nothing to commit."""
+        """Store the result of a write: its commit, or "" if there was nothing to commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def commit_of(self, name: str) -> str:
-        """Return and forget the commit of a finished write; "" if there is none."""
+        """Return and delete the commit stored for a finished write, or return ""."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -184,7 +189,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Remove results that no request has fetched."""
+        """Delete results that no request has fetched."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

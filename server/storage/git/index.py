@@ -1,7 +1,7 @@
-"""A repository's index, changed under the lock that excludes other git commands.
+"""Changes to a repository's index, under the lock that excludes other git commands.
 
-The lock is a hard link to a file of ours, which identifies locks that our killed processes left. Without hard
-links, it is a copy with the same bytes.
+The lock is a hard link to one of our files. This identifies a lock left by one of our killed processes.
+Without hard links, the lock is a copy with the same bytes.
 """
 
 import os
@@ -19,13 +19,13 @@ from server.storage.git.repository import Repository, Staged, Tree, git_lock, is
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # in the folder of the repository
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
-Identity = tuple[int, int] | None  # of a file: its device and inode
+Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
-MAX_ATTEMPTS = 3  # Attempts to copy the index while another process changes it.
+MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes change it.
 
 
 class LockedIndex:
-    """The locked index of a repository, and the new index to replace it."""
+    """A repository's locked index, and the new index that will replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -39,9 +39,9 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch, or a detached HEAD, to the next commit, then the index.
+        """Move the branch (or a detached HEAD) to a new commit, then replace the index.
 
-        `environment` names the committer. `names` are more refs to update in the same transaction.
+        `environment` sets the committer. `names` are more refs to update in the same transaction.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -51,7 +51,7 @@ class LockedIndex:
         self.replace()
 
     def replace(self) -> None:
-        """Install the new index, which releases the lock."""
+        """Install the new index, which also releases the lock."""
         self.lock.replace(self.repository.index)
 
     def release(self) -> None:
@@ -60,7 +60,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock the index and prepare a new one with the given files changed.
+    """Context manager: lock the index, and prepare a new index with the given files changed.
 
     Raises CommitError if another process holds the lock.
     """
@@ -79,16 +79,16 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
         try:
             yield locked
         finally:
-            if _identity(lock) == own:  # After `replace`, a lock belongs to another process.
+            if _identity(lock) == own:  # After `replace`, an existing lock belongs to another process.
                 lock.unlink()
     finally:
         copy.unlink(missing_ok=True)
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait while a git command locks the index. Raises CommitError after the deadline.
+    """Wait until no git command locks the index. Raises CommitError after the deadline.
 
-    It does not wait for an old lock, which was probably left behind.
+    Also raises CommitError at once for an old lock, which was probably left by a killed command.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -97,12 +97,14 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether a process of ours locks the index of the repository at `folder`, or was killed meanwhile."""
+    """Whether one of our processes is locking the index of the repository at `folder`, or was killed while
+    doing so.
+    """
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove an index lock that a killed process of ours left."""
+    """Remove an index lock that one of our killed processes left."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         lock.unlink()
@@ -113,22 +115,22 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether a process of this server holds the index lock of the repository at `folder`."""
+    """Whether one of our processes holds the index lock of the repository at `folder`."""
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait up to `seconds` while a git command locks the index of the repository at `folder`."""
+    """Wait up to `seconds` until no other git command locks the index of the repository at `folder`."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return those of `paths` last written by git itself, as the index has them.
+    """Return the index entries of those `paths` whose files were last written by git.
 
-    The index stores the times and inode of files that git wrote or checked; they differ after any other
-    write. Raises CommitError.
+    The index stores the times and inode of each file that git wrote or checked. Any other write changes them.
+    Raises CommitError.
     """
     if not paths:
         return {}
@@ -146,8 +148,8 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy the index with its times, which git's checks depend on; return its mark."""
-    copy.unlink(missing_ok=True)  # It may be a hard link to the index.
+    """Copy the index including its times, which git's checks depend on. Return the index's mark."""
+    copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
     before = file_mark_of(repository.index)
     if before:
         shutil.copy2(repository.index, copy)
@@ -166,16 +168,16 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 
 def _take(copy: Path, lock: Path) -> Identity:
-    """Create the index lock as a link to our copy; return its identity.
+    """Acquire the index lock by linking our copy to it. Return the lock's identity.
 
-    Raises CommitError if it is locked already.
+    Raises CommitError if the index is already locked.
     """
     try:
         try:
             os.link(copy, lock)
         except FileExistsError:
             raise
-        except OSError:  # The file system has no hard links.
+        except OSError:  # The file system does not support hard links.
             _copy_new(copy, lock)
     except FileExistsError as error:
         raise CommitError(LOCKED_MESSAGE, overtaken=True) from error
@@ -185,7 +187,7 @@ def _take(copy: Path, lock: Path) -> Identity:
 
 
 def _copy_new(source: Path, target: Path) -> None:
-    data = source.read_bytes()  # First, since an empty lock can't be identified after a crash.
+    data = source.read_bytes()  # Read first, because an empty lock could not be identified after a crash.
     with target.open("xb") as file:
         try:
             file.write(data)

@@ -1,6 +1,6 @@
-"""Log of commits: author, time, message and changed files of each. Read from git once and cached.
+"""Commit log: author, time, message and changed files of each commit, read from git once and cached.
 
-The cache is keyed by commit id and only grows, since commits never change.
+The cache is keyed by commit id and only grows, because commits never change.
 """
 
 import fcntl
@@ -18,18 +18,18 @@ from server.storage.git.repository import location, prefix_of
 
 _FORMAT = "%x01%H%x1f%P%x1f%at%x1f%ct%x1f%an%x1f%ae%x1f%B"
 _VERSION = 4
-_MIN_TIME_S, _MAX_TIME_S = -62135596800, 253402300799  # The years 1 to 9999, which a timestamp can represent.
+_MIN_TIME_S, _MAX_TIME_S = -62135596800, 253402300799  # the years 1 to 9999, the range of a timestamp
 FILE = "commits.jsonl"
-MAX_RENAMED_FILES = 1000  # Files per commit that git compares to find renames.
-CERTAIN_RENAME_PERCENT = 80  # The similarity from which a rename is certain.
+MAX_RENAMED_FILES = 1000  # git compares at most this many files per commit to detect renames.
+CERTAIN_RENAME_PERCENT = 80  # A rename with at least this similarity is considered certain.
 MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed: `status` is git's A, M, D, R (renamed from `before`), C or T.
+    """One file that a commit changed. `status` is git's A, M, D, R (renamed from `before`), C or T.
 
-    A merge lists only files that differ from all parents. `alike` is the similarity of a renamed file, in
+    For a merge, only files that differ from all parents are listed. `alike` is a renamed file's similarity in
     percent.
     """
 
@@ -43,7 +43,7 @@ class FileChange:
 class Commit:
     """A commit. Times are seconds since 1970; paths are relative to the site.
 
-    A commit that changes nothing in the site has no author or message, only parents.
+    A commit that changes nothing in the site has only parents and times; its author and message are empty.
     """
 
     id: str
@@ -57,18 +57,18 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of requested commits and their ancestors, kept in a folder if there is one."""
+    """Cache of requested commits and their ancestors. It is stored in `folder`, unless that is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
         self.commits: dict[str, Commit] = {}
         self._shallow: str | None = None
-        self._position = 0  # of the file, up to which it was read
+        self._position = 0  # The file was read up to this position.
 
     def update(self, commit: str) -> None:
-        """Load a commit and its ancestors, reading only unknown ones from git.
+        """Load a commit and its ancestors. Only uncached commits are read from git.
 
-        Raises GitError, and caches nothing then.
+        If this raises GitError, nothing is cached.
         """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
@@ -77,7 +77,7 @@ class CommitLog:
             self._read_from_git(commit, shallow)
             return
         try:
-            cache_folder(self.root)  # It may have been deleted.
+            cache_folder(self.root)  # The folder may have been deleted.
             with open(self.file, "a+b") as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # Another process may be adding the same commits.
                 self._read_from_file(file.fileno(), shallow)
@@ -88,9 +88,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first, parents always after their children.
+        """Yield a commit and its ancestors, newest first. A parent always follows all its children.
 
-        Leaves out commits in `until` and those reachable only through them.
+        Skips the commits in `until`, and those reachable only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -137,13 +137,15 @@ class CommitLog:
         except GitError:
             if not excluded:
                 raise
-            # git may have dropped a cached commit after a rewrite of history: naming it fails.
+            # This fails if a cached commit is gone after a rewrite of history.
             added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
         self.commits.update((one.id, one) for one in added)
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Read rows added to the file; start anew if the file or the shallow boundary differs."""
+        """Load the rows added to the file since the last read. Clear the file if it is damaged or from
+        another history.
+        """
         size = os.fstat(descriptor).st_size
         if size < self._position:
             self._position = 0
@@ -158,7 +160,13 @@ class CommitLog:
             rows = json.loads(b"[" + b",".join(line for line in lines if line) + b"]")
             self.commits.update((one.id, one) for one in map(_commit_of, rows))
             self._position = size
-        except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # new, damaged, or another's
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            KeyError,
+            AttributeError,
+        ):  # The file is new, damaged, or from another history.
             os.ftruncate(descriptor, 0)
             self.commits, self._shallow, self._position = {}, shallow, 0
             header = {"version": _VERSION, "shallow": shallow}
@@ -173,7 +181,7 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the commits of revisions such as COMMIT and ^COMMIT, at most the newest `most`.
+    """Return the commits that revisions such as COMMIT and ^COMMIT select, at most the newest `most`.
 
     Raises GitError, also for an unknown revision.
     """
@@ -191,12 +199,12 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
         "--stdin",
         stdin="\n".join([*revisions, ""]),
     )
-    # `--relative` leaves the files of merges as they are.
+    # `--relative` has no effect on the files in merges, so the prefix is removed here.
     return list(_parse(output, prefix_of(root)))
 
 
 def _shallow_commits(root: Path) -> str:
-    """Return git's list of shallow boundary commits; "" for a complete history."""
+    """Return git's list of shallow boundary commits, or "" if the history is complete."""
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -205,9 +213,9 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse git's output: a header per commit, then a status and one or two paths per file.
+    """Parse git's output: for each commit a header, then for each file a status and one or two paths.
 
-    Keeps only paths that begin with the prefix, and removes it.
+    Only paths that begin with the prefix are returned, without the prefix.
     """
     tokens = iter(output.split("\0"))
     head: list[str] = []
@@ -222,7 +230,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
             first = next(tokens, "")
             if word[0] in "RC" and word[1:].isdigit():
                 change = FileChange(word[0], next(tokens, ""), first, int(word[1:]))
-            else:  # For a merge, git prints one status per parent, and no former names.
+            else:  # For a merge, git prints one status per parent and omits old names.
                 change = FileChange(word if word in "AMDT" else "M", first)
             changes.extend(_inside(change, prefix))
     if head:
@@ -230,7 +238,7 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Restrict a change to files below a prefix, and remove the prefix."""
+    """Restrict a change to files whose path begins with the prefix, and remove the prefix."""
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):

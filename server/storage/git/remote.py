@@ -1,7 +1,7 @@
-"""Fetch and push, the only contact with a git remote.
+"""Fetch and push: all network access to a git remote.
 
-Commands run with the owner's credential helpers, ssh settings and `pre-push` hook. Interactive prompts fail.
-Each command has a timeout, and a remote's output is truncated, since it is untrusted.
+Commands use the owner's credential helpers, ssh settings and `pre-push` hook. They fail instead of prompting.
+Each command has a timeout. A remote's output is untrusted, so it is truncated.
 """
 
 import os
@@ -35,12 +35,12 @@ from server.storage.git.repository import location
 FETCH_TIMEOUT_S = 60.0
 FETCH_ALL_TIMEOUT_S = 600.0
 PUSH_TIMEOUT_S = 30.0
-SSH_COMMAND_TTL_S = 5.0  # How long the cached ssh command is used.
-MAX_REASON_CHARS = 300  # Characters of a remote's output that an error quotes.
-_MAX_OUTPUT_BYTES = 64_000  # Bytes of a remote's output that are kept.
-_TERMINATE_TIMEOUT_S = 1.0  # Time for a command to remove its locks before it is killed.
-_MAX_FETCH_ATTEMPTS = 3  # Attempts if another process fetches the same branch.
-_STALE_LOCK_AGE_S = 60.0  # An older lock of a tracking branch was left by a killed command.
+SSH_COMMAND_TTL_S = 5.0  # The setting of the ssh command is cached for this long.
+MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a remote's output.
+_MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
+_TERMINATE_TIMEOUT_S = 1.0  # Before a command is killed, it may use this time to remove its locks.
+_MAX_FETCH_ATTEMPTS = 3  # Number of attempts if another process is fetching the same branch.
+_STALE_LOCK_AGE_S = 60.0  # Older locks on a tracking branch were left by killed commands.
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
     "GIT_EDITOR": ":",
@@ -48,7 +48,7 @@ _ENVIRONMENT = {
     "GCM_INTERACTIVE": "never",
     "LC_ALL": "C",
 }
-# The environment may set how to reach a remote, but not which repository to use.
+# Environment variables may configure access to a remote, but not the repository.
 _INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
     "core.fsync=objects,reference",
@@ -60,19 +60,19 @@ _SETTINGS = (
     "push.recurseSubmodules=no",
 )
 _SSH_COMMAND = "ssh -o BatchMode=yes -o ConnectTimeout=10"
-# Refusals of a push because the branch has moved, before the push or during it.
+# Messages for a push rejected because the branch has moved, before or during the push.
 _BRANCH_MOVED = re.compile(
     r"stale info|fetch first|non-fast-forward|needs force|already exists|cannot lock ref|failed to lock"
     r"|failed to update ref|incorrect old value|reference (already exists|is at)"
 )
-# Failures caused by the remote, not by the pushed commits.
+# Messages for failures caused by the remote, not by the pushed commits.
 _REMOTE_BROKEN = re.compile(r"\[remote failure\]|unpacker error|abnormal exit|unable to migrate")
 _NO_ACCESS = re.compile(
     r"Authentication failed|Permission denied|could not read (Username|Password)|Permission to .+ denied"
     r"|access denied|Access denied|Host key verification failed|error: 40[13]|HTTP 40[13]"
     r"|insufficient permission|terminal prompts disabled|not authorized|Repository not found"
 )
-# Failures before anything is sent.
+# Messages for failures before anything is sent.
 _UNREACHABLE = re.compile(
     r"does not appear to be a git repository|unable to connect|[Cc]ould(n't| not) (connect|resolve)"
     r"|Connection (refused|timed out)|No route to host|Network is unreachable|repository '.*' not found"
@@ -83,7 +83,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """A finished command: its exit status, None after a timeout, and its truncated output and errors."""
+    """Result of a command: its exit status, or None after a timeout, and its truncated output and errors."""
 
     status: int | None
     stdout: str
@@ -91,7 +91,7 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch of a remote into its tracking branch; return its commit, "" if there is no such branch.
+    """Fetch a remote branch into its tracking branch. Return its commit, or "" if the branch does not exist.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -137,13 +137,15 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a branch of a remote that is at the commit `expected`; "" for a new branch.
+    """Push a commit to a remote branch that is at the commit `expected`, or "" for a new branch.
 
-    `follows`: the commit is known to descend from `expected`, so git need not check.
+    Set `follows` if the commit is known to descend from `expected`; then git does not check that.
 
-    Raises RemoteMovedError if the branch is elsewhere or would lose commits, RemoteRefusedError if the remote
-    or the `pre-push` hook rejects the commit, RemoteAccessError, RemoteAwayError, or RemoteLostError, after
-    which the commit may or may not have arrived.
+    Raises:
+    - RemoteMovedError if the branch is at another commit or would lose commits.
+    - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
+    - RemoteAccessError or RemoteAwayError if nothing was pushed.
+    - RemoteLostError if the commit may or may not have arrived.
     """
     if expected and not follows and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -152,8 +154,10 @@ def push(
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
-        if tracked_commit(root, remote, branch) != commit:  # git updates it only if configured to fetch it.
-            with suppress(GitError):  # The push has succeeded anyway.
+        if (
+            tracked_commit(root, remote, branch) != commit
+        ):  # git updates it only if it is configured for fetching.
+            with suppress(GitError):  # The push succeeded nevertheless.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
     refusal = next((line for line in done.stdout.splitlines() if line.startswith("!")), "")
@@ -169,12 +173,12 @@ def push(
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Return the name of the local tracking branch for a branch of a remote."""
+    """Return the ref name of the tracking branch for a remote branch."""
     return f"refs/remotes/{remote}/{branch}"
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the last known commit of a remote's branch; "" if it was never fetched."""
+    """Return the last fetched commit on a remote branch, or "" if it was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
@@ -199,7 +203,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error of a push that the remote reports nothing about: no connection, or a local hook."""
+    """Return the error for a push without a report from the remote: the connection or a local hook failed."""
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
@@ -223,7 +227,7 @@ def _without_hints(stderr: str) -> str:
 
 
 def _run(root: Path, seconds: float, *arguments: str) -> _Done:
-    """Run a git command that contacts a remote; kill it and its children after a timeout in seconds."""
+    """Run a git command that contacts a remote. After a timeout in seconds, kill it and its children."""
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -247,9 +251,9 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """Wait for a process and return its status. Raises TimeoutExpired.
+    """Wait for a process and return its exit status. Raises TimeoutExpired.
 
-    Uses a pidfd if possible, since `Popen.wait` polls and returns up to 50 ms late.
+    Uses a pidfd if possible, because `Popen.wait` polls and returns up to 50 ms late.
     """
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):
@@ -265,7 +269,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a stream to its end and keeps the first part."""
+    """Thread that reads a stream to its end, and stores at most the first _MAX_OUTPUT_BYTES."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -278,7 +282,9 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        """Return what was read; don't wait for a detached process that keeps the stream open."""
+        """Return the stored text. Waits at most _TERMINATE_TIMEOUT_S if a detached process holds the stream
+        open.
+        """
         self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
 
@@ -308,15 +314,15 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the repository's settings, and every few seconds."""
+    """Return a cache key that changes with the repository's settings and every few seconds."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
 
-# Saves 1.7 ms of each command that reaches a remote.
+# The cache saves 1.7 ms for each command that contacts a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether core.sshCommand is configured, not counting the settings of our own command line."""
+    """Whether core.sshCommand is configured outside our own command line."""
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     return any(not line.startswith("command\t") for line in output.splitlines())
 

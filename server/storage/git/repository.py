@@ -1,4 +1,4 @@
-"""The repository of a site: its location, HEAD and locks."""
+"""A site's git repository: its location, HEAD and locks."""
 
 import os
 import time
@@ -12,8 +12,8 @@ from server.errors import CommitError, GitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail, git_or_fail
 
-STALE_LOCK_AGE_S = 30.0  # An older lock was left by a killed command.
-# Files in a repository's folder while an operation is in progress that a commit would disturb.
+STALE_LOCK_AGE_S = 30.0  # Older locks were left by killed commands.
+# Files in a repository's folder that show an operation in progress. A commit would disturb the operation.
 _OPERATIONS_UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -30,9 +30,10 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A site's place in git: `folder` holds HEAD and the index, `common` the branches.
+    """Location of a site's repository. `folder` contains HEAD and the index, `common` contains the branches.
 
-    They differ only in a `git worktree`. `prefix` is the path of the site in the working tree, ending in "/".
+    The two differ only in a `git worktree`. `prefix` is the site's path in the working tree, with a trailing
+    "/".
     """
 
     folder: Path
@@ -41,9 +42,9 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository; None if git finds or reads none. Raises GitError.
+    """Return the location of a site's repository, or None if git finds no readable one. Raises GitError.
 
-    Cached until the site's .git is replaced by another one.
+    The result is cached until the site's .git is replaced.
     """
     mark = place_mark(root)
     try:
@@ -52,10 +53,10 @@ def location(root: Path) -> Location | None:
         return None
 
 
-# Saves 7 of 13 ms for a page of history.
+# The cache saves 7 of 13 ms for a page of history.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
-    """See `location`. Raises LookupError instead of returning None, which would be cached."""
+    """See `location`. Raises LookupError instead of returning None, because a None would be cached."""
     output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if output is None:
         raise LookupError
@@ -64,7 +65,7 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return the identity of the nearest .git in the site's folder or above; None if there is none."""
+    """Return the identity of the nearest .git in the site's folder or its parents, or None."""
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -75,31 +76,31 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder with a site's HEAD, index and index.lock, or None."""
+    """Return the folder that contains a site's HEAD, index and index.lock, or None."""
     place = location(root)
     return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
-    """Return the path of a site in its working tree, with a trailing "/"; "" at the top."""
+    """Return a site's path in the working tree, with a trailing "/". The top is ""."""
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git tracks a file at a path of the site or below it. Raises GitError."""
+    """Whether git tracks a file at a path in the site, or below it. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
-    """Whether a clone lacks older history. Raises GitError."""
+    """Whether the repository is a shallow clone, without older history. Raises GitError."""
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
 def head_by_git(root: Path) -> str:
-    """Return the checked-out commit; "" if there is none yet or no readable repository.
+    """Return the checked-out commit, or "" without a commit or a readable repository.
 
-    Raises GitError if HEAD points to a missing commit, which git itself treats like none.
+    Raises GitError if HEAD points to a missing commit. (git itself reports that as no commit.)
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
@@ -116,7 +117,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """Return a value that changes with every commit or checkout; None if that is not possible."""
+    """Return a value that changes with every commit or checkout, or None if there is no such value."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -132,12 +133,14 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, which a git command holds while it changes files; None without one."""
+    """Return the mark of index.lock, or None if it does not exist. A git command holds it while changing
+    files.
+    """
     return file_mark_of(folder / "index.lock")
 
 
 def under_way(folder: Path) -> str:
-    """Return the operation in progress in a repository, such as "a merge"; "" if there is none."""
+    """Return the operation in progress in a repository, such as "a merge", or ""."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
@@ -145,14 +148,14 @@ def under_way(folder: Path) -> str:
 def is_at_work(lock: FileMark | None) -> bool:
     """Whether a lock means that a git command may be changing files.
 
-    git writes the new index into the lock when it is done with the files, and `git commit -a` holds such a
-    lock while an editor is open. So only an empty and recent lock counts.
+    Only an empty and recent lock counts. git writes the new index into the lock after changing the files, and
+    `git commit -a` holds a non-empty lock while an editor is open.
     """
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock is so old that its process has probably died."""
+    """Whether a lock is so old that the process that created it has probably died."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -169,7 +172,7 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The repository of the site at `root`: its folder, hooks, and the site's prefix in it.
+    """The git repository of the site at `root`. `prefix` is the site's path in it.
 
     `nothing` is the all-zero object id.
     """
@@ -185,15 +188,15 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the checked-out commit, "" if there is none yet. Raises GitError."""
+        """Return the checked-out commit, or "" if there is none yet. Raises GitError."""
         commit = head_by_git(self.root)
-        if not commit:  # Raises if the repository was removed since.
+        if not commit:  # Raises if the repository has been removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
         return commit
 
     @property
     def runs_programs(self) -> bool:
-        """Whether `git commit` must make the commits, since there are hooks or signatures."""
+        """Whether commits must be made by `git commit`, because there are hooks or signatures."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -203,7 +206,7 @@ class Repository:
         return (git(self.root, "config", "--type=bool", "commit.gpgSign") or "").strip() == "true"
 
     def require_quiet(self) -> None:
-        """Raise CommitError while a merge or similar operation is in progress."""
+        """Raise CommitError if a merge or similar operation is in progress."""
         if operation := under_way(self.folder):
             raise CommitError(f"{operation} is under way")
 
@@ -228,22 +231,23 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return files as they are in a commit, None for missing ones."""
+        """Return files as they are in a commit. The value is None for a missing file."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site, at `prefix`, into one relative to the repository.
+    """Convert a path relative to the site into a path relative to the repository. `prefix` is the site's
+    path.
 
-    Paths outside of the site begin with `../`, followed by the path in the repository.
+    For a file outside the site, `path` is `../` followed by the path in the repository.
     """
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """Return the repository of a site. Raises CommitError if git finds or reads none."""
+    """Return a site's repository. Raises CommitError if git finds no readable one."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

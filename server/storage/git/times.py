@@ -1,6 +1,6 @@
-"""First and last commit time of each file: read from git once and cached by commit.
+"""First and last commit time of each file, read from git once and cached by commit.
 
-Without a repository or git there are no such times.
+Without git or a repository, there are no commit times.
 """
 
 import json
@@ -24,10 +24,10 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The first and last commit time of every path at one commit, in seconds since 1970.
+    """First and last commit time of every path, as of one commit, in seconds since 1970.
 
-    They are the minimum and maximum of the commits' clocks. A renamed file keeps its first time. `changed`
-    are files that differ from the commit, so their last time is unknown.
+    The times are the minimum and maximum of the commit times. A renamed file inherits the first time of its
+    old path. `changed` are files that differ from the commit, so their last change is not in git.
     """
 
     commit: str = ""
@@ -35,7 +35,7 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) of a file; `modified` is its mtime in seconds since 1970."""
+        """Return a file's (createdAt, updatedAt). `modified` is its mtime in seconds since 1970."""
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -43,16 +43,17 @@ class CommitTimes:
         return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """Return when a file last changed, in seconds since 1970; `modified` is its mtime."""
+        """Return when a file last changed, in seconds since 1970. `modified` is its mtime."""
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the times at HEAD, reading only commits that `before` and the cache in `folder` lack.
+    """Return the times as of HEAD. Only commits missing from `before` and from the cache in `folder` are read
+    from git.
 
-    Raises GitError if commit times can't be read. If only the list of changed files can't be read, logs that
-    and keeps the list of `before`.
+    Raises GitError if commit times can't be read. If only the changed files can't be listed, logs that and
+    returns the list from `before`.
     """
     commit = head_commit(root)
     if not commit:
@@ -63,7 +64,7 @@ def read_times(root: Path, folder: Path | None = None, before: CommitTimes | Non
     log = CommitLog(root, folder)
     log.update(commit)
     since = list(log.before(commit, until=(cached.commit,)))
-    # A merge adds older commits, which may rename files: then all times are computed anew.
+    # A merge can add older commits that rename files. In that case, all times are recomputed.
     if since and since[-1].parents == (cached.commit,) and all(len(one.parents) == 1 for one in since):
         times = with_commits(cached.times, since)
     else:
@@ -85,7 +86,7 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
     """Log once that git can't list the files that differ from the last commit."""
-    # After a timeout, git is not asked again before the next commit.
+    # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
 
@@ -93,9 +94,9 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Add commits, newest first, to the first and last times of paths.
+    """Add commits, newest first, to the first and last times by path.
 
-    The result is the same for all at once or one after another, even if clocks of machines differ.
+    Commits can be added all at once or one by one, with the same result, even if machines' clocks differ.
     """
     later = dict(times)
     for commit in reversed(list(commits)):
@@ -124,5 +125,5 @@ def _load(folder: Path | None) -> CommitTimes:
 def _save(root: Path, folder: Path, commit: str, times: Mapping[str, tuple[int, int]]) -> None:
     text = json.dumps({"version": _VERSION, "commit": commit, "times": times})
     with suppress(OSError):
-        cache_folder(root)  # It may have been deleted.
+        cache_folder(root)  # The folder may have been deleted.
         replace_file(folder / FILE, text.encode())

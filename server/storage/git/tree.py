@@ -1,4 +1,4 @@
-"""Files in commits: listing, reading, writing and comparing them; merging texts."""
+"""Files in commits: listing, reading, writing, comparing and merging."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,22 +13,22 @@ from server.storage.git.repository import Staged, prefix_of
 from server.storage.links import may_lead
 
 _FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
-MAX_LINKS = 8  # The longest chain of links that is followed.
-BATCH_BYTES = 32_000_000  # Bytes read into memory at a time.
+MAX_LINKS = 8  # Longer chains of links are not followed.
+BATCH_BYTES = 32_000_000  # At most this many bytes are read into memory at a time, except for a larger file.
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file of a commit: its blob id and size in bytes."""
+    """A file in a commit: its blob id and size in bytes."""
 
     id: str
     size: int
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files of the site at `root` in a commit, by path, or only those at `paths`.
+    """Return the files of the site at `root` in a commit, by path. `paths` limits the result.
 
-    Links are replaced by the files they may lead to. Raises GitError.
+    A link is replaced by the files it points to, if that is allowed. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -38,7 +38,9 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
         if path:
             mode, _, id_, size = about.split()
             if mode in _FILE_MODES:
-                files[path] = Blob(id_, int(size) if size.isdigit() else 0)  # "BAD" if it is missing
+                files[path] = Blob(
+                    id_, int(size) if size.isdigit() else 0
+                )  # The size is "BAD" if the blob is missing.
             elif mode == _LINK_MODE:
                 links[path] = Blob(id_, int(size))
     return {**files, **_behind_links(root, files, links)} if links else files
@@ -68,7 +70,7 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of blobs in order; None for a missing one, as in a partial clone.
+    """Yield the contents of blobs in order, or None for a missing blob, which can occur in a partial clone.
 
     An id may also be `COMMIT:./PATH`, without a newline. Raises GitError.
     """
@@ -83,7 +85,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
         if end < 0:
             raise GitError("git cat-file failed: its output is incomplete")
         head = data[at:end].split()
-        if len(head) != 3 or head[1] != b"blob":  # "ID missing"
+        if len(head) != 3 or head[1] != b"blob":  # The line is "ID missing".
             at = end + 1
             yield None
             continue
@@ -93,19 +95,19 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return a blob's content. Raises GitError if it is None, so missing."""
+    """Return a blob's content. Raises GitError if `data` is None, because the blob is missing."""
     if data is None:
         raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
     return data
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Write a content to git; return its id. Raises GitError."""
+    """Store a content in git. Return the blob id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob of any size into a file; False if it is missing. Raises GitError."""
+    """Copy a blob of any size into a file. Return False if the blob is missing. Raises GitError."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -116,9 +118,10 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files named `COMMIT:./PATH` in order, holding few in memory at once.
+    """Yield the contents of files named `COMMIT:./PATH` in order, in small batches to limit memory use.
 
-    None for a missing file and for one larger than `most` bytes. Names have no newline. Raises GitError.
+    Yields None for a missing file, and for a file larger than `most` bytes. Names must not contain a newline.
+    Raises GitError.
     """
     requested = list(names)
     if not requested:
@@ -147,9 +150,9 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """Return the files that differ between two commits, with both versions; includes links and submodules.
+    """Return the files that differ between two commits, with both versions, including links and submodules.
 
-    Paths are relative to the site; those outside of it begin with `../`. Raises GitError.
+    Paths are relative to the site. Paths outside the site begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
@@ -163,7 +166,8 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that commits change; for merges, only those that differ from all parents.
+    """Return the paths in the site that commits change. A merge adds only paths that differ from all its
+    parents.
 
     Raises GitError.
     """
@@ -182,10 +186,10 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changes of a text line by line.
+    """Merge two changes to a text line by line.
 
-    Returns None if they conflict, the merge takes too long, or git is missing. Line endings and the final
-    newline are merged separately: the side that changed them wins.
+    Returns None if the changes conflict, the merge takes too long, or git is missing. Line endings and the
+    final newline are merged separately: if only one side changed them, that side wins.
     """
     texts = (base, ours, theirs)
     windows = _merge_flag(*("\r\n" in text for text in texts))
@@ -208,9 +212,9 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
             for name, text in (("base", base), ("ours", ours), ("theirs", theirs)):
                 body = text.removesuffix("\n")
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
-        except UnicodeEncodeError:  # half of a surrogate pair, which JSON can contain
+        except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
             return None
-        # The exit status is the number of conflicts. A failure counts as a conflict.
+        # The exit status is the number of conflicts. Any other failure also counts as a conflict.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
         merged = git_if_possible(Path(folder), *command, seconds=MERGE_TIMEOUT_S)
     if merged is None:

@@ -1,6 +1,6 @@
-"""Log of git trouble: each kind once, with a hint how to fix it, and once more when it is over.
+"""Log of git problems. Each kind is logged once, with a hint on how to fix it, and again when it is resolved.
 
-One cause can make git fail in many places and processes; one log line is enough for it.
+One cause can make git fail in many places and processes, so one log line per cause is enough.
 """
 
 import logging
@@ -14,10 +14,10 @@ from zlib import crc32
 
 log = logging.getLogger("bifolio")
 
-# git prints the last one for a branch, without the reason.
+# For a branch, git prints only the last message, without the reason.
 DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|couldn't write '[^']*\.lock'"
 
-# Patterns of git's messages, and how to fix each cause; the first match counts.
+# Patterns for git's messages, and how to fix each cause. The first match is used.
 _MENDING: tuple[tuple[str, str], ...] = (
     (DISK_FULL, "make room on its disk"),
     (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
@@ -49,33 +49,35 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"not in a git repository", "git init makes one"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # of a mask; kinds beyond the table share the remaining bits
+_BITS = 64  # Bits in a mask. Kinds not in the table share the bits above it.
 
 
 class Concern(IntEnum):
-    """A part of the server's work that git trouble can prevent."""
+    """A part of the server's work that a git problem can prevent."""
 
     COMMITS = 0  # Writes wait to be committed.
     TIMES = auto()  # Commit times of files are unknown.
-    CHANGED = auto()  # It is unknown which files differ from the last commit.
-    REPOSITORY = auto()  # git reads no repository.
+    CHANGED = auto()  # The files that differ from the last commit are unknown.
+    REPOSITORY = auto()  # git can't read the repository.
     WRITES = auto()  # A running git command blocks writes.
     DETACHED = auto()  # Commits are on no branch.
-    SUBMODULES = auto()  # Files of another repository are not committed.
+    SUBMODULES = auto()  # Files in a nested repository are not committed.
 
 
-_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works in spite of these.
+_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works despite these.
 
 
 class TroubleLog:
-    """The log of trouble in a site's repository, shared by processes forked later."""
+    """Log of the problems in a site's repository. Processes forked later share it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log the reason, its consequence and how to fix it, once until the trouble is over."""
+        """Log a problem, its consequence and how to fix it. Nothing is logged if the same problem is already
+        open.
+        """
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
         self._set(concern, self._mask(concern) | 1 << kind)
@@ -88,7 +90,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Note that some trouble is over; log it if none is left."""
+        """Record that concerns are resolved. Log it if no problem remains."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -104,10 +106,10 @@ class TroubleLog:
         struct.pack_into("=Q", self._memory, 8 * concern, mask)
 
 
-# Saves no time: all callers need the same instance, whose memory is shared between processes.
+# All callers need the same instance, because its memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log of a site. Call it once before forking workers."""
+    """Return the log for a site. Call this once before forking workers."""
     return TroubleLog(root)
 
 

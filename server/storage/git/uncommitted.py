@@ -1,7 +1,7 @@
 """Files that differ from the last commit.
 
-git reads files whose size or times differ from the index. In a copied site that is every file, so the
-refreshed index is cached for the next start.
+git reads every file whose size or times differ from the index. In a copied site, that is all files. Therefore
+the refreshed index is cached for the next start.
 """
 
 import os
@@ -18,9 +18,9 @@ from server.storage.git.log import FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.repository import Repository, Staged, git_folder, prefix_of, repository_of
 
-# These keep a diff from running programs: external diffs, converters, git in submodules.
+# These options prevent a diff from running programs: external diffs, converters, git in submodules.
 _DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-STATUS_OPTIONS = (  # options of `git status` that list everything not committed
+STATUS_OPTIONS = (  # options with which `git status` lists everything not committed
     "--porcelain",
     "-z",
     "--no-renames",
@@ -28,18 +28,19 @@ STATUS_OPTIONS = (  # options of `git status` that list everything not committed
     "--untracked-files=all",
     "--ignored",
 )
-INDEX_PREFIX = "git-index"  # of cached indexes
-_MAX_NEW_FILES = 20_000  # Untracked files that are listed.
+INDEX_PREFIX = "git-index"  # file name prefix of cached indexes
+_MAX_NEW_FILES = 20_000  # At most this many untracked files are listed.
 _MAX_PATH_ARGUMENTS = 200  # With more paths, git compares all files.
 
 
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return the paths that differ from the last commit, among `paths` or among all.
+    """Return the paths that differ from the last commit, among `paths` or, if None, among all tracked files.
 
-    Empty without a commit or an index, or if a git filter can't be disabled. The refreshed index is kept in
-    the folder `cache`. Raises GitError if git fails or times out, or the index can't be copied.
+    Returns an empty set without a commit or an index, or if a git filter can't be disabled. The refreshed
+    index is stored in the folder `cache`. Raises GitError if git fails or times out, or if the index can't be
+    copied.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -62,9 +63,9 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    """Return the cache file for the current index; None without an index or cache.
+    """Return the path of the cache file for the current index, or None without an index or cache.
 
-    A cached index is safe in any working tree: git ignores entries whose file times don't match.
+    A cached index is safe in any working tree, because git ignores entries with different file times.
     """
     mark = file_mark_of(index)
     if cache is None or mark is None:
@@ -73,13 +74,13 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on a copy of an index, and cache what it refreshed. Raises GitError."""
+    """Run a git command on a copy of an index, and cache the copy if git refreshed it. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
         return ""
     try:
         with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
-            # git refreshes the index that it uses: a copy, which no other process locks.
+            # git refreshes the index it uses. The copy is not locked by any other process.
             copy = Path(shutil.copy2(index, Path(folder) / "index"))
             before = file_mark_of(copy)
             output = git_or_fail(root, *arguments, index=copy, filters=filters)
@@ -103,9 +104,9 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return how files below `paths` differ from the last commit, sorted by path, including untracked files.
+    """Return how files below `paths` differ from the last commit, sorted by path. Includes untracked files.
 
-    Ignored files are left out. A moved file counts as renamed if it is similar enough. Raises CommitError,
+    Ignored files are excluded. A moved file counts as renamed if it is similar enough. Raises CommitError,
     GitError.
     """
     filters = filter_names(root)
@@ -121,7 +122,7 @@ def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None =
             listed = ("ls-files", "--others", "--exclude-standard", "-z", "--", *paths)
             untracked = git_or_fail(root, *listed, index=copy, filters=filters)
             new = [path for path in untracked.split("\0") if path and not path.endswith("/")][:_MAX_NEW_FILES]
-            # Mark new files as intended in the copied index, so one diff covers all files.
+            # With new files marked in the copied index, one diff covers all files.
             if new:
                 added = ("add", "--intent-to-add", "--pathspec-from-file=-", "--pathspec-file-nul")
                 git_or_fail(root, *added, index=copy, filters=filters, stdin="\0".join(new))
@@ -143,22 +144,23 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of `paths` with content, on disk or in the index, that is in no commit.
+    """Return the paths among `paths` whose content, on disk or in the index, is in no commit.
 
     Runs the repository's filters. Raises CommitError.
     """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
     changed = {line[3:].removeprefix(prefix) for line in output.split("\0") if line}
-    folders = tuple(path for path in changed if path.endswith("/"))  # ignored as a whole
+    folders = tuple(path for path in changed if path.endswith("/"))  # folders that are ignored entirely
     inside = {p for p in paths if p.startswith(folders) and os.path.lexists(root / p)}
     return frozenset(inside | (changed & set(paths)) | hidden_edits(repository_of(root), paths))
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return those of `paths` that are edited although git is told to assume them unchanged.
+    """Return the paths among `paths` that were edited but that git was told to ignore.
 
-    `git status` omits them (`git update-index --assume-unchanged`, `--skip-worktree`). Raises CommitError.
+    `git status` omits files marked by `git update-index --assume-unchanged` or `--skip-worktree`. Raises
+    CommitError.
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
@@ -168,7 +170,7 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
         if name not in full or not (about[0] == "S" or about[0].islower()):
             continue
         _, mode, id_, _ = about.split()
-        # A missing file is outside of a sparse checkout, so nothing can be lost.
+        # A missing file is outside the sparse checkout, so it has no edits to lose.
         is_there = os.path.lexists(repository.top / name)
         if is_there and not holds(repository, full[name], Staged(mode, id_)):
             edited.add(full[name])
@@ -176,9 +178,10 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return staged files, not in any commit, whose paths conflict with the new files at `paths`.
+    """Return staged files, not in any commit, whose paths conflict with new files at `paths`.
 
-    A conflicting file is below a new file, or is a file where a new one needs a folder.
+    A staged file conflicts if a new file has the name of one of its folders, or if a new file needs a folder
+    with its name.
     """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
