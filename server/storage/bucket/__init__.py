@@ -1,1 +1,1 @@
-"""Media in an S3-compatible bucket, and their descriptions in git (docs/media.md)."""
+"""Media in an S3-compatible bucket, with descriptions in git (docs/media.md)."""

@@ -1,7 +1,7 @@
-"""Client of an S3-compatible bucket, whose objects are named by the hashes of their contents.
+"""Client for an S3-compatible bucket. Objects are named by the hashes of their contents.
 
-Credentials come from the usual environment variables, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-AWS_SESSION_TOKEN, or the role of the machine.
+Credentials are read from the usual environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
+AWS_SESSION_TOKEN, or obtained through the machine's role.
 """
 
 import hashlib
@@ -27,18 +27,18 @@ log = logging.getLogger("bifolio")
 
 CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
-COMMAND_REQUEST_TIMEOUT_S = 120  # Commands wait longer, for slow connections.
-# S3's minimum for a part of an upload. Two parts are in memory at once.
+COMMAND_REQUEST_TIMEOUT_S = 120  # Commands allow for slow connections.
+# The minimum size that S3 allows for a part of an upload. Two parts are in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
-# A download doubles its ranges up to this while each takes less than FAST_RANGE_S.
+# While each range of a download takes less than FAST_RANGE_S, the next is twice as large, up to this size.
 MAX_RANGE_BYTES = 64 * 1024 * 1024
 FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# Younger objects are not sent again. Must be less than media_garbage.GRACE_PERIOD.
+# Newer objects are not uploaded again. Must be less than media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
-BACKOFF_S = 1.0  # After a failure, requests of this process fail at once for so long.
+BACKOFF_S = 1.0  # After a failure, this process rejects requests to the bucket for this long.
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
@@ -46,7 +46,7 @@ _CREDENTIALS = {
 }
 _RANGE_ERROR = "416 Range Not Satisfiable"  # obstore reports this for an empty object.
 _FORBIDDEN = re.compile(r"status code: 40[13]\b")
-_UNUSED_PREFIX = "/.bifolio"  # There are no objects below it.
+_UNUSED_PREFIX = "/.bifolio"  # No objects are stored below this prefix.
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ class Listed:
 
 
 class Bucket:
-    """The objects below a prefix of a bucket. Safe for threads, in one process.
+    """The objects below a prefix in a bucket. Safe for threads within one process.
 
-    Methods raise BucketError if the bucket times out or refuses.
+    Methods raise BucketError if the bucket times out or rejects a request.
     """
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
@@ -89,12 +89,13 @@ class Bucket:
             },
             **config,
         )
-        self._away_until = 0.0  # by time.monotonic
+        self._away_until = 0.0  # in time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload an object, verified by the server's checksums; False if it exists already.
+        """Upload an object, with checksums that the server verifies. Return False if it already exists.
 
-        An old object is uploaded again, so a running garbage collection does not delete it.
+        An object older than MIN_RESEND_AGE is uploaded again, so that a running garbage collection does not
+        delete it.
         """
         with self._requesting():
             try:
@@ -130,7 +131,7 @@ class Bucket:
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
         """Write an object to a file and verify its hash.
 
-        Raises MissingObjectError if it is missing or damaged; the file may then hold wrong bytes.
+        Raises MissingObjectError if the object is missing or damaged. The file may then contain wrong bytes.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -181,7 +182,7 @@ class Bucket:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return when an object was uploaded; None if it is missing."""
+        """Return when an object was uploaded, or None if it is missing."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -189,12 +190,12 @@ class Bucket:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects, ignoring missing ones."""
+        """Delete objects. Missing ones are ignored."""
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL that gives anyone access to an object for some seconds. Sends no request."""
+        """Return a URL through which anyone can read an object for some seconds. Sends no request."""
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
@@ -205,7 +206,7 @@ class Bucket:
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Context manager: turn failures into BucketError; further requests fail at once for BACKOFF_S."""
+        """Context manager: convert failures to BucketError, and reject further requests for BACKOFF_S."""
         if time.monotonic() < self._away_until:
             raise BucketError()
         try:
@@ -218,7 +219,7 @@ class Bucket:
             raise BucketError("The media bucket does not exist") from error
         except BaseError as error:
             self._note(error)
-            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # obstore's error for listings
+            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # Listings raise a generic error for this.
                 raise BucketError("The media bucket denies access") from error
             raise BucketError() from error
 

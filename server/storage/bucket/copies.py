@@ -1,7 +1,7 @@
-"""Local cache of a bucket's objects, from which most files are served.
+"""Local cache of a bucket's objects. Most media files are served from it.
 
-Copies are stored in .bifolio/media/ by key, after checking their hash, and can be deleted at any time. The
-least recently used ones are evicted.
+Objects are stored by key in .bifolio/media/, after a check of their hash. They can be deleted at any time.
+The least recently used objects are evicted.
 """
 
 import os
@@ -19,35 +19,37 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-MAX_CONCURRENT_FETCHES = 8  # Threads of a process that wait for the bucket; the others serve requests.
-QUEUE_TIMEOUT_S = 2.0  # How long a fetch waits to start.
+MAX_CONCURRENT_FETCHES = (
+    8  # At most this many threads in a process wait for the bucket; the others can serve requests.
+)
+QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
 ABANDONED_FILE_AGE_S = 3600.0
 _EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """Where objects are fetched from."""
+    """Where objects are fetched from: a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
         """Write an object's content to a file. Raises BucketError."""
 
 
 class Copies:
-    """The cache of the site at `root`. Safe for threads and processes."""
+    """Object cache of the site at `root`. Safe for use by several threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
-        self._added = sys.maxsize  # bytes added since the last count
+        self._added = sys.maxsize  # bytes added since the size was last computed
         self._places = threading.BoundedSemaphore(MAX_CONCURRENT_FETCHES)
         self._turns = [
             threading.Lock() for _ in range(4 * MAX_CONCURRENT_FETCHES)
-        ]  # Threads that fetch the same object share a lock.
+        ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object, fetching it if there is no copy. The cache is limited to `most` bytes.
+        """Open an object, fetching it first if it is not cached. `most` limits the cache size in bytes.
 
-        Raises BucketError, BusyError if too many requests wait, and StorageError for a full disk.
+        Raises BucketError, BusyError if too many requests are waiting, and StorageError if the disk is full.
         """
         file = self._kept(object_)
         if file is not None:
@@ -59,7 +61,7 @@ class Copies:
                 raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Cache a file that this machine has sent to the bucket, by hard link."""
+        """Cache a file that this machine has uploaded, by hard link."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -92,7 +94,7 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent fetches, and let only one thread fetch an object."""
+        """Context manager: limit concurrent fetches, and allow only one thread to fetch the same object."""
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests wait for the media bucket; try again")
         try:
@@ -102,9 +104,9 @@ class Copies:
             self._places.release()
 
     def _bound(self, added: int, most: int) -> None:
-        """Evict the least recently used copies if there are more than `most` bytes.
+        """Evict the least recently used objects if the cache exceeds `most` bytes.
 
-        Counts them only after enough bytes were added.
+        The cache size is recomputed only after a tenth of `most` was added.
         """
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
@@ -133,7 +135,9 @@ class Copies:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        """Return the path of a copy after making its folder, but not the site's, which may have moved."""
+        """Create the folder for a cached object and return its path. The site's folder is not created,
+        because the site may have moved.
+        """
         state_folder(self.root)
         self.folder.mkdir(exist_ok=True)
         path = self._path(object_)

@@ -1,4 +1,4 @@
-"""Upload of files and their formats to a bucket, before any description names them."""
+"""Upload of files and their formats to a bucket, before any description refers to them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -17,16 +17,16 @@ from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------
 
-CACHE_CONTROL = "public, max-age=31536000, immutable"  # A key always has the same content.
-# Types that a browser may display. Others, such as SVG and HTML, could run scripts on the bucket's origin,
-# which our headers don't protect. Pages can still embed pictures sent as attachments.
+CACHE_CONTROL = "public, max-age=31536000, immutable"  # The content of a key never changes.
+# Browsers may display these types. Others, such as SVG and HTML, are sent as attachments: they could run
+# scripts on the bucket's origin, which our headers don't protect. Pages can still embed such pictures.
 _INLINE_PREFIXES = ("image/", "audio/", "video/", "font/")
 _INLINE_TYPES = ("text/plain", "application/pdf")
 _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return an object's headers for its media type."""
+    """Return the headers for an object of a media type."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -35,25 +35,25 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether a browser may display an uploaded file of this media type."""
+    """Whether browsers may display uploaded files of this media type."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
-# --- keeping --------------------------------------------------------------------------------------
+# --- uploading --------------------------------------------------------------------------------------
 
 
 class Target(Protocol):
-    """Where objects are sent."""
+    """Where objects are uploaded to: a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Send an object; False if it exists already. Raises BucketError."""
+        """Upload an object. Return False if it already exists. Raises BucketError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader of files. `formats` is the folder where formats are made.
+    """Uploader of files. `formats` is the folder in which formats are created.
 
-    `copies` caches up to `most` bytes of uploads, which will be requested soon.
+    `copies` caches up to `most` bytes of uploaded files, which will probably be requested soon.
     """
 
     target: Target
@@ -62,7 +62,7 @@ class Keeper:
     most: int = 0
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload a file; return the data for its description.
+        """Upload a file. Return the data for its description.
 
         Raises BucketError, and OSError if the file can't be read.
         """
@@ -91,10 +91,10 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Make a picture's formats; return them with their files, none if that fails."""
+        """Create a picture's formats. Return them with their files, or nothing if that fails."""
         if not needs_formats(image_size, ending):
             return {}
-        key = sha256[:32]  # as in `images.cache`
+        key = sha256[:32]  # same key as in `images.cache`
         try:
             with source.open("rb") as file:
                 make_formats(self.formats, key, file, ending)

@@ -1,4 +1,4 @@
-"""The bucket of a site, opened once per process."""
+"""The bucket configured for a site, opened once per process."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raise SetupError if settings name a bucket and obstore is not installed."""
+    """Raise SetupError if the settings configure a bucket and obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
             FILE, None, "media.store needs the library obstore", "run `pip install 'bifolio[s3]'`"
@@ -27,9 +27,9 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return the bucket that settings name. Raises BucketError if obstore is not installed.
+    """Return the bucket that the settings configure. Raises BucketError if obstore is not installed.
 
-    Forked processes open their own. `patient` allows long waits, for commands.
+    Each forked process opens its own. `patient` sets a longer timeout, for commands.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

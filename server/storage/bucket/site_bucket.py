@@ -1,4 +1,4 @@
-"""A server's access to its site's bucket, with limits on waiting threads."""
+"""A server's access to its site's bucket, with limits on the number of waiting threads."""
 
 import threading
 import time
@@ -14,21 +14,21 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
-MAX_CONCURRENT_UPLOADS = 8  # Uploads of a process that wait for the bucket.
-QUEUE_TIMEOUT_S = 5.0  # How long an upload waits to start.
-CHECK_TTL_S = 10.0  # How long the result of a check is cached.
-CHECK_TIMEOUT_S = 1.0  # A later result counts from its arrival.
+MAX_CONCURRENT_UPLOADS = 8  # At most this many uploads in a process wait for the bucket.
+QUEUE_TIMEOUT_S = 5.0  # Maximum wait before an upload starts.
+CHECK_TTL_S = 10.0  # The result of a check is cached for this long.
+CHECK_TIMEOUT_S = 1.0  # A slower check returns False until its result arrives.
 REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
 SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how files of the bucket are served: REDIRECT, STREAM or SIGN."""
+    """Return how files in the bucket are served: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if its settings name one; `formats` is the folder of formats."""
+    """The bucket of the site at `root`, if one is configured. `formats` is the folder for picture formats."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -37,9 +37,9 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload a file; None if the site has no bucket.
+        """Upload a file. Return None if the site has no bucket.
 
-        Raises BucketError, and BusyError if too many uploads wait.
+        Raises BucketError, and BusyError if too many uploads are waiting.
         """
         if not settings.media.store:
             return None
@@ -54,14 +54,16 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to redirect to for an object; "" if this server streams it. Raises BucketError."""
+        """Return the URL to which requests for an object are redirected, or "" if this server streams it.
+        Raises BucketError.
+        """
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
             return f"{settings.media.public_url}/{object_.key}"
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket works, or there is none. The result is cached for CHECK_TTL_S."""
+        """Whether the bucket works, or none is configured. The result is cached for CHECK_TTL_S."""
         if not settings.media.store:
             return True
         with self._checking:
@@ -86,7 +88,7 @@ class SiteBucket:
 
 
 class _Check:
-    """A check of the bucket in its own thread, so a hanging bucket blocks nothing."""
+    """A check of the bucket in a separate thread, so a bucket that does not respond blocks nothing else."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()
@@ -107,6 +109,6 @@ class _Check:
         return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
-        """Whether the bucket works; False if the check takes too long."""
+        """Whether the bucket works. Return False if the check takes too long."""
         self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

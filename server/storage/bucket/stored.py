@@ -1,4 +1,4 @@
-"""The part of a media description that points to content in a bucket.
+"""The part of a media description that refers to content in a bucket.
 
     file:
       sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -9,7 +9,7 @@
       formats:
         thumbnail: {sha256: …, size: 4711, width: 208, height: 156}
 
-Objects are named by their hashes, so the description in any commit finds its own content.
+Objects are named by their hashes, so the description in every commit still refers to the right content.
 """
 
 import re
@@ -19,8 +19,8 @@ from typing import Any
 
 from server.formats.tree import Tree
 
-DESCRIPTION_KEY = "file"  # The key of a description that holds the stored object.
-STORED_MARK = re.compile(rb"\bsha256\b")  # A cheap test: each description of a stored object matches.
+DESCRIPTION_KEY = "file"  # The key in a description that contains the stored object.
+STORED_MARK = re.compile(rb"\bsha256\b")  # A cheap first test: all descriptions of stored objects match.
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
@@ -37,13 +37,13 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """Return the object's key below the prefix: `9f/9f86….png`."""
+        """Return the object's key below the prefix, such as `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """A picture's format, with width and height in pixels."""
+    """A picture format in a bucket. Width and height are in pixels."""
 
     object: StoredObject
     width: int
@@ -52,7 +52,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket; width and height in pixels are set for pictures."""
+    """A media file in a bucket. Width and height in pixels are set for pictures only."""
 
     object: StoredObject
     width: int | None = None
@@ -80,7 +80,7 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Normalise a file name's ending for keys; "" if it can't be used."""
+    """Normalize a file name's ending for use in keys. Return "" if it can't be used."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
@@ -91,7 +91,7 @@ def is_stored(description: Tree) -> bool:
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse a description of a file in a bucket. Raises ValueError with a readable message."""
+    """Parse the description of a file in a bucket. Raises ValueError with a message for users."""
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -103,7 +103,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the object of a file, or of one of its formats, from `as_metadata`; None if there is none."""
+    """Return the object of a file or of one of its formats, or None. `metadata` is from `as_metadata`."""
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -111,7 +111,7 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield all objects in `as_metadata`; none for a file on disk."""
+    """Yield all objects in `metadata`, which is from `as_metadata`. Yields none for a file on disk."""
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 

@@ -1,1 +1,1 @@
-"""Pictures: measuring them by their headers, and scaling them in a separate process."""
+"""Pictures: measuring them from their headers, and scaling them in a separate process."""

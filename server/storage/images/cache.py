@@ -1,7 +1,7 @@
-"""Cache of the sizes, hashes and formats of a site's images, so each image is opened once.
+"""Cache of image sizes, hashes and formats, so that each image is opened only once.
 
-Images are identified by their signature; the cache can be deleted at any time. `make` makes an image's
-formats: uploads call it at once, a background job calls it for files dropped into the folder.
+An image is identified by its file signature. The cache can be deleted at any time. `make` creates an image's
+formats: uploads call it immediately, and a background job calls it for files copied into the folder.
 """
 
 import os
@@ -41,17 +41,18 @@ from server.storage.images.sizes import needs_formats
 from server.storage.links import open_ordinary
 
 _VERSION = 6
-MAX_READ_AHEAD_IMAGES = 1000  # Images measured before they are put in place.
+MAX_READ_AHEAD_IMAGES = 1000  # At most this many results of `read_ahead` are cached.
 READ_AHEAD_TTL_S = 60.0
-# Pauses after failures that are not the picture's fault; after one more, only a restart tries again.
+# Pauses after failures that the picture did not cause. After one more failure, only a restart retries.
 BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's size, None if the file is not a picture, and its cache key.
+    """A picture's size, or None if the file is not a picture, and its cache key.
 
-    `key` is the hash that identifies its formats, "" if it needs none or none can be made.
+    `key` is the hash that identifies its formats. It is "" if the picture needs no formats or can't be
+    scaled.
     """
 
     size: ImageSize | None
@@ -60,60 +61,64 @@ class Picture:
 
 NO_PICTURE = Picture(None, "")
 
-# A file's signature, its size as an image, and the key of its formats ("" for none).
+# A file's signature, its image size, and the key of its formats ("" for none).
 _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """The images of the site at `root`, with their formats in `folder`.
+    """Image cache of the site at `root`. The formats are in `folder`.
 
-    Methods take paths relative to content/uploads/.
+    Methods accept paths relative to content/uploads/.
     """
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
         self._known: dict[str, _Known] = {}
-        self._unscalable = set[str]()  # hashes
-        self._failures: dict[str, tuple[int, float]] = {}  # by hash: their number, the next attempt's time
+        self._unscalable = set[str]()  # keys
+        self._failures: dict[
+            str, tuple[int, float]
+        ] = {}  # by key: number of failures, time of the next attempt
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
-        self._verified: dict[Path, FileMark] = {}  # format files whose hash was checked
+        self._verified: dict[Path, FileMark] = {}  # format files with a verified hash
         self._lock = threading.Lock()
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Measure and hash a file that is about to be linked into the uploads.
+        """Measure and hash a file that will be linked into content/uploads/.
 
-        Hashing takes long, and must not happen under the site's write lock.
+        Hashing is slow, so it must not happen under the site's write lock.
         """
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
                 picture = read_picture(file, ending)
-        except (OSError, ValueError):  # It will be read when it is in place.
+        except (OSError, ValueError):  # The file will be read after it is linked.
             return
         if picture.key:
             with suppress(OSError):
-                os.utime(self.folder / picture.key)  # Protect its formats from `sweep`.
+                os.utime(self.folder / picture.key)  # Protects the formats from `sweep`.
         with self._lock:
             self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's size, and its formats if made; None for either if missing."""
+        """Return an image's size and its formats. Each is None if unknown or not yet created."""
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return what is cached for an image, or None if its signature has changed."""
+        """Return the cached data for an image, or None if its signature has changed."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether a media file's formats are still to be made or, if made by another process, to be shown."""
+        """Whether a media file's formats must still be created, or were created but are missing from its
+        document.
+        """
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -124,7 +129,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Make an image's formats; False if it can't be scaled, or not now."""
+        """Create an image's formats. Return False if it can't be scaled, or not now."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -136,7 +141,7 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Make the formats for a picture's key; False if that can't be done now.
+        """Create the formats for a picture's key. Return False if that is not possible now.
 
         Raises UnscalableError if the picture can't be scaled.
         """
@@ -148,13 +153,15 @@ class ImageCache:
                 make_formats(self.folder, key, file, ending)
         except BusyError:
             return False
-        except OSError:  # It may work later: the process was killed, the disk full or the file replaced.
+        except (
+            OSError
+        ):  # A retry may succeed: the process was killed, the disk was full, or the file was replaced.
             self._count_failure(key)
             return False
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when a process makes formats, or all are deleted."""
+        """Return a number that changes when any process creates formats, or when all are deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -164,7 +171,7 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file of an image's format, such as `small_a.png`, if it is made."""
+        """Return the file of an image format such as `small_a.png`, or None if it does not exist."""
         format_ = format_of(inside)
         if format_ is None or format_[1] not in images:
             return None
@@ -172,9 +179,11 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Return the file of a format if it is undamaged; otherwise have all formats made again.
+        """Return a format's file if it is undamaged. If it is damaged, discard all formats of the picture, so
+        they are recreated.
 
-        A file is hashed once per mark. Unrelated errors, such as too many open files, discard nothing.
+        A file is hashed again only if its mark has changed. Unrelated errors, such as too many open files,
+        discard nothing.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -196,11 +205,11 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Remove formats unused for long; return for how many pictures."""
+        """Delete formats that have been unused for long. Return the number of affected pictures."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key of an image's formats, even while its file can't be read."""
+        """Return the key of an image's formats. If its file can't be read now, return the last known key."""
         key = self._look(inside)[1]
         cached = self._known.get(inside)
         return key or (cached[2] if cached else "")
@@ -213,7 +222,7 @@ class ImageCache:
             self.folder.mkdir(exist_ok=True)
             write_checked(self.folder / "known.json", {"version": _VERSION, "known": known})
         except OSError:
-            pass  # Without the file, the next start reads the images again.
+            pass  # If the file can't be saved, the next start reads the images again.
 
     def _look(self, inside: str) -> tuple[ImageSize | None, str]:
         try:
@@ -221,7 +230,9 @@ class ImageCache:
             cached = self._known.get(inside)
             if cached is None or cached[0] != signature_:
                 with self._open(inside) as file:
-                    status = os.fstat(file.fileno())  # before reading, during which it may change
+                    status = os.fstat(
+                        file.fileno()
+                    )  # Taken before reading, because the file may change during reading.
                     signature_ = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
                 cached = signature_, picture.size, "" if picture.key in self._unscalable else picture.key
@@ -232,9 +243,10 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return what `read_ahead` found for an image, or else read it.
+        """Return the result of `read_ahead` for an image, or else read the image.
 
-        The mark suffices for a short time: the signature's ctime changes with each hard link.
+        The result is found by the file's mark, because each hard link changes the ctime in the signature. It
+        is valid for READ_AHEAD_TTL_S.
         """
         with self._lock:
             cached = self._read_ahead.get(mark)
@@ -243,7 +255,7 @@ class ImageCache:
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """Open an image without following a link out of the uploads. Raises OSError."""
+        """Open an image. A link out of the uploads raises OSError."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
@@ -255,7 +267,9 @@ class ImageCache:
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
-        """Note that the image with a key can't be scaled, until its content changes."""
+        """Record that the image with this key can't be scaled. The record lasts until the image's content
+        changes.
+        """
         with self._lock:
             self._unscalable.add(key)
             signature_, image_size, known = self._known[inside]
@@ -287,7 +301,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return a picture's size, by the ending of its name; None if it is not a picture."""
+    """Return a picture's size, or None if the file name's ending or the content is not a picture's."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY

@@ -1,7 +1,7 @@
-"""Formats (smaller sizes) of pictures, made once per content.
+"""Formats (smaller sizes) of pictures, created once for each content.
 
-They are kept in .bifolio/formats/ under the picture's hash, and can be deleted at any time. A site scales one
-picture at a time, in a separate process (`scale`).
+Formats are stored in .bifolio/formats/ under the picture's hash, and can be deleted at any time. A site
+scales one picture at a time, in a separate process (`scale`).
 """
 
 import hashlib
@@ -29,17 +29,17 @@ from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
-MAX_CPU_S = 20  # Processor time per picture.
-TIMEOUT_S = 1.5 * MAX_CPU_S  # Wall time per picture.
+MAX_CPU_S = 20  # processor time per picture
+TIMEOUT_S = 1.5 * MAX_CPU_S  # wall time per picture
 LOCK_TIMEOUT_S = TIMEOUT_S
-RETENTION_S = 30 * 86_400.0  # How long unused formats are kept.
+RETENTION_S = 30 * 86_400.0  # Unused formats are deleted after this time.
 _RECORD_FILE = "formats.json"
 _KEY = re.compile(r"[0-9a-f]{32}")
-UNSCALABLE_STATUS = os.EX_DATAERR  # The exit status for a damaged or too large picture.
+UNSCALABLE_STATUS = os.EX_DATAERR  # exit status for a damaged or too large picture
 # Exit statuses caused by the picture.
 _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports this package from here.
-# Subtypes of image/ that differ from the ending.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The scaling process imports this package from here.
+# Subtypes of image/ that differ from the file ending.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
 
@@ -47,7 +47,7 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """A picture is damaged, or too expensive to decode."""
+    """The picture is damaged, or decoding it is too expensive."""
 
 
 def key_of(file: IO[bytes]) -> str:
@@ -57,7 +57,9 @@ def key_of(file: IO[bytes]) -> str:
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the formats of the image at the upload path `inside` with the hash `key`, if made."""
+    """Return the formats of the image at the upload path `inside` with the hash `key`, or None if not yet
+    created.
+    """
     try:
         return described_formats(read_record(folder, key), inside)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
@@ -65,16 +67,16 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return width, height, bytes and digest of an image's formats, by name.
+    """Return the width, height, bytes and digest of an image's formats, by format name.
 
-    Raises OSError if they have not been made yet, ValueError if the record is damaged.
+    Raises OSError if the formats have not been created yet, ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether an image's formats are made, and undamaged."""
+    """Whether all of an image's formats exist and are undamaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -92,18 +94,18 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Return an image's formats as the API renders them; `inside` is its upload path."""
+    """Convert an image's formats to the API's representation. `inside` is the image's upload path."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Make an image's formats, unless another process just did.
+    """Create an image's formats, unless another process has just created them.
 
     Raises UnscalableError if the picture can't be scaled, OSError if scaling fails for another reason or the
-    file was replaced, and BusyError if other pictures are scaled for too long.
+    file was replaced, and BusyError if scaling other pictures takes too long.
     """
     target = folder / key
-    folder.mkdir(exist_ok=True)  # without its parents: the site may have been moved
+    folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
     target.mkdir(exist_ok=True)
     with (
         WriteLock(folder / "lock", folder).held(LOCK_TIMEOUT_S),
@@ -123,14 +125,14 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         finally:
             if key_of(file) != key:  # The file was replaced since the key was computed.
                 raise OSError("the picture was replaced")
-        for path in sorted(Path(temporary).iterdir(), key=record.__eq__):  # the record last
-            if (target / path.name).is_dir():  # put there by another program
+        for path in sorted(Path(temporary).iterdir(), key=record.__eq__):  # The record is moved last.
+            if (target / path.name).is_dir():  # Another program created a folder there.
                 _remove(target / path.name)
             path.replace(target / path.name)
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of damaged formats, so they are made again."""
+    """Delete the record of damaged formats, so they are recreated."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -146,17 +148,17 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete formats older than RETENTION_S that are not needed; return for how many pictures.
+    """Delete unneeded formats older than RETENTION_S. Return the number of affected pictures.
 
-    `find_needed` returns the needed keys. Past commits don't count: their formats are made again on request.
-    Nothing is deleted while a picture is scaled. Raises OSError.
+    `find_needed` returns the needed keys. It need not include pictures in past commits, because their formats
+    are recreated on request. Nothing is deleted while a picture is being scaled. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
             for path in list(folder.iterdir()):
-                is_left = not _KEY.fullmatch(path.name)  # by a killed process
+                is_left = not _KEY.fullmatch(path.name)  # A killed process left it.
                 if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
                     shutil.rmtree(path, ignore_errors=True)
                     removed += 1
@@ -166,9 +168,9 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Run the scaling process; return its output.
+    """Run the scaling process and return its output.
 
-    Raises UnscalableError if the picture is the cause of a failure, otherwise OSError.
+    Raises UnscalableError if the picture caused the failure, otherwise OSError.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -181,7 +183,7 @@ def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
             capture_output=True,
             timeout=TIMEOUT_S,
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # so that Ctrl-C does not interrupt it
+            start_new_session=True,  # Ctrl-C must not interrupt it.
         )
     except subprocess.TimeoutExpired as error:
         raise OSError(f"scaling took more than {TIMEOUT_S} s") from error
@@ -210,7 +212,7 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split `a/small_b.png` into the format and the image, (`small`, `a/b.png`)."""
+    """Split a format's path into format name and image path: `a/small_b.png` into (`small`, `a/b.png`)."""
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None

@@ -1,4 +1,4 @@
-"""Kinds of files by their first bytes: pictures, other media types, or text."""
+"""Detection of file types from the first bytes: pictures, other media, or text."""
 
 import codecs
 import math
@@ -21,11 +21,11 @@ class ImageSize:
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Return the media type and ending by a file's first bytes; None if unknown."""
+    """Detect a file's media type and ending from its first bytes. Return None if unknown."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None
-    ending = "png" if guess.extension == "apng" else guess.extension  # an animated PNG is a PNG
+    ending = "png" if guess.extension == "apng" else guess.extension  # An animated PNG is a PNG.
     return str(guess.mime), f".{ending}"
 
 
@@ -41,5 +41,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to thousands, rounded half up to two digits."""
+    """Convert bytes to kilobytes of 1000 bytes, rounded half up to two digits."""
     return math.floor(size / 10 + 0.5) / 100

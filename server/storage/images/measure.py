@@ -1,4 +1,4 @@
-"""Size of pictures by their headers, without decoding them."""
+"""Size of a picture, read from its header without decoding."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -9,19 +9,19 @@ from PIL.IcoImagePlugin import IcoFile
 from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize
 from server.storage.images.svg import svg_size
 
-# This leaves out formats for which Pillow starts other programs, and ICO, which it decodes on opening.
+# Excludes formats for which Pillow starts other programs, and ICO, which Pillow decodes on opening.
 PILLOW_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "TIFF", "AVIF", "BMP")
-# A small file can claim any size. A file with more pixels is not treated as an image.
+# A file with more pixels is not treated as an image. (A small file can declare any number of pixels.)
 MAX_PIXELS = 100_000_000
 Image.MAX_IMAGE_PIXELS = None  # MAX_PIXELS replaces Pillow's own limit.
-_ORIENTATION_TAG = 0x0112  # in EXIF
-# The most bytes read to measure an image; for some formats, Pillow reads the whole file.
+_ORIENTATION_TAG = 0x0112  # EXIF tag
+# Limits on the bytes read to measure an image. For some formats, Pillow reads the whole file.
 _MAX_HEAD_BYTES, _MAX_FILE_BYTES = 4 * 1024 * 1024, 64 * 1024 * 1024
 _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """Return an image's size by its header; None if it is no image or too large."""
+    """Return an image's size from its header, or None if the file is not an image or is too large."""
     ending = ending.lower()
     try:
         if ending in _READERS:
@@ -35,14 +35,14 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
         if width * height > MAX_PIXELS:
             return None
         return ImageSize(height, width) if orientation(image) >= 5 else ImageSize(width, height)
-    except Exception:  # For a damaged file, Pillow may raise anything.
+    except Exception:  # Pillow may raise any exception for a damaged file.
         return None
 
 
 class _Head:
-    """A file limited to `most` bytes read in total; reading more raises ValueError.
+    """File wrapper that allows reading `most` bytes in total. Reading more raises ValueError.
 
-    A crafted header can be as long as the file, in many parts that take long to assemble.
+    A crafted header can be as long as the file and consist of many parts, which would be slow to parse.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
@@ -61,7 +61,7 @@ class _Head:
 def orientation(image: Image.Image) -> int:
     """Return the EXIF orientation, if it is stored before the pixels.
 
-    Pillow's own PNG method would decode the image to find EXIF data after the pixels.
+    Pillow's own method for PNG would decode the image to find EXIF data after the pixels.
     """
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 
@@ -71,7 +71,7 @@ def _drawing_size(file: IO[bytes]) -> ImageSize | None:
 
 
 def _icon_size(file: IO[bytes]) -> ImageSize:
-    return ImageSize(*IcoFile(file).entry[0].dim)  # The first one is the largest.
+    return ImageSize(*IcoFile(file).entry[0].dim)  # The first entry is the largest.
 
 
 _READERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}

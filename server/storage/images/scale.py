@@ -1,11 +1,13 @@
-"""Process that scales one picture and exits, to free its memory.
+"""Process that scales one picture and exits, which frees its memory.
 
     python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
 
-It writes each format smaller than the picture to FOLDER as NAME and the ending, and prints their sizes:
-`{"small": {"width": 500, "height": 333, "bytes": 4711}}`. It exits with UNSCALABLE_STATUS if the picture is
-damaged, too large or needs too much memory, and dies by SIGXCPU if it needs too much CPU time. Other
-failures, such as a full disk or SIGKILL, are not the picture's fault.
+For each format smaller than the picture, it writes a file to FOLDER, named after the format with the ending.
+It prints the sizes: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`.
+
+It exits with UNSCALABLE_STATUS if the picture is damaged, too large or needs too much memory. SIGXCPU kills
+it if the picture needs too much CPU time. Other failures, such as a full disk or SIGKILL, are not caused by
+the picture.
 """
 
 import json
@@ -22,19 +24,19 @@ from server.storage.images.formats import MAX_CPU_S, UNSCALABLE_STATUS
 from server.storage.images.measure import MAX_PIXELS, PILLOW_FORMATS, measure, orientation
 from server.storage.images.sizes import FORMATS
 
-MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # Of address space.
-NICENESS = 5  # Threads that serve requests run first.
-_MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at reduced size: twice the largest format.
-_REDUCING_GAP = 2.0  # Frames are box-filtered to twice the target size before resampling.
-# Modes that can't be interpolated, and their replacements.
+MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on address space
+NICENESS = 5  # Threads that serve requests have priority.
+_MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at about twice the size of the largest format.
+_REDUCING_GAP = 2.0  # Frames are reduced with a box filter to twice the target size, then resampled.
+# Replacements for image modes that can't be interpolated.
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write the formats of a picture; return width, height and bytes of each by name.
+    """Write a picture's formats. Return the width, height and bytes of each by name.
 
-    Raises OSError if the file is no picture or has more than `most` pixels, and any exception of Pillow if it
-    is damaged.
+    Raises OSError if the file is not a picture or has more than `most` pixels. Pillow may raise any exception
+    for a damaged file.
     """
     size, image = _decode(file, ending, most)
     made = {}
@@ -110,7 +112,7 @@ def _save_frames(file: IO[bytes], size: tuple[int, int], path: Path) -> None:
 
 
 def _bound() -> None:
-    # The soft CPU limit is lower than the hard one, so the process dies by SIGXCPU, not SIGKILL.
+    # The soft CPU limit is lower than the hard limit, so the process is killed by SIGXCPU, not SIGKILL.
     for limit, most in (
         (resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES)),
         (resource.RLIMIT_CPU, (MAX_CPU_S, MAX_CPU_S + 1)),
@@ -126,9 +128,9 @@ def main() -> None:
     folder, ending, most = sys.argv[1:]
     try:
         made = scale(sys.stdin.buffer, Path(folder), ending, int(most))
-    except Exception as error:  # For a damaged file, Pillow may raise anything.
+    except Exception as error:  # Pillow may raise any exception for a damaged file.
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # an error of the system: Pillow's own errors have no errno
+            raise  # A system error. Pillow's own errors have no errno.
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(UNSCALABLE_STATUS)
     print(json.dumps(made))

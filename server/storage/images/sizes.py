@@ -1,10 +1,10 @@
-"""The formats (smaller sizes) of pictures, and which pictures get them."""
+"""Sizes of picture formats, and the rule for which pictures have formats."""
 
 from collections.abc import Mapping
 
 from server.storage.images.kinds import ImageSize
 
-# Strapi's formats: the name, and the box in pixels that the picture must fit in.
+# Strapi's formats: name, maximum width and maximum height in pixels.
 FORMATS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
     "small": (500, 500),
@@ -12,12 +12,12 @@ FORMATS: Mapping[str, tuple[int, int]] = {
     "large": (1000, 1000),
 }
 SCALED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
-_DRAFT_ENDINGS = (".jpg", ".jpeg")  # JPEGs are decoded at a reduced size.
-MAX_DECODED_PIXELS = 64_000_000  # Larger pictures are not scaled.
+_DRAFT_ENDINGS = (".jpg", ".jpeg")  # JPEGs of any size can be decoded, at a reduced size.
+MAX_DECODED_PIXELS = 64_000_000  # Larger pictures other than JPEGs are not scaled.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image exceeds the smallest format, and has a type and size that can be scaled."""
+    """Whether an image is larger than the smallest format, and has a type and size that can be scaled."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

@@ -1,7 +1,7 @@
-"""Size of SVG drawings, from the start of the file.
+"""Size of an SVG drawing, read from the start of the file.
 
-Only the `svg` tag is parsed, by expat. Nothing external is loaded. Only short entities without nested ones
-are allowed, since nested ones could exhaust memory.
+Expat parses only the `svg` tag and loads nothing external. Entities must be short and must not contain other
+entities, because nested entities could exhaust memory.
 """
 
 import math
@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import IO
 from xml.parsers import expat
 
-MAX_HEAD_BYTES = 64 * 1024  # Bytes before the end of the `svg` tag.
+MAX_HEAD_BYTES = 64 * 1024  # The `svg` tag must end within this many bytes.
 MAX_SIDE_PIXELS = 32_767
 _MAX_ENTITY_CHARS = 200
 _LENGTH = re.compile(r"(\d*\.?\d+|\d+\.)(px|pt|pc|in|cm|mm|em|ex)?")
@@ -29,11 +29,11 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """The `svg` tag has been parsed, or the file can't be a drawing."""
+    """Ends parsing: the `svg` tag has been parsed, or the file can't be a drawing."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels; None if it has none. Raises OSError."""
+    """Return a drawing's width and height in pixels, or None if it sets no size. Raises OSError."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -61,13 +61,15 @@ def _root(head: bytes) -> Mapping[str, str]:
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EntityDeclHandler = entity
-    with suppress(_EndError, expat.ExpatError, ValueError):  # ValueError: an encoding that expat lacks
+    with suppress(
+        _EndError, expat.ExpatError, ValueError
+    ):  # ValueError: expat does not support the encoding.
         parser.Parse(head, False)
     return root_attributes
 
 
 def _length(text: str) -> float | None:
-    """Parse a length into pixels; None for one relative to the surroundings."""
+    """Parse a length into pixels. Return None for a relative or invalid length."""
     match = _LENGTH.fullmatch(text)
     return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 
