@@ -1,1 +1,1 @@
-"""The mutable state of a site, and the code that keeps it up to date."""
+"""The mutable state of a site, and the code that updates it."""

@@ -1,4 +1,4 @@
-"""Descriptions of changes of a site's files, for logs and reports, and their origins."""
+"""Descriptions of changes to a site's files, for logs and reports, and the changes' origins."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,9 +12,9 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The paths that a change affected, and the problems that are new or ended.
+    """The paths that a change affected, and the new and resolved problems.
 
-    `read` and `removed` are files that were found changed; `written` and `deleted` were changed by a write of
+    `read` and `removed` are changes found in the files. `written` and `deleted` are changes by a write on
     this server.
     """
 
@@ -32,9 +32,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The origin of a change: a write through the "api", or a "file" changed by another program.
+    """Origin of a change: "api" for a write, or "file" for a change by another program.
 
-    `actor` made the write, and `write` is its name in the commit queue; "" if there is none.
+    `actor` is the writing actor, and `write` the write's name in the commit queue. Each is "" if there is
+    none.
     """
 
     source: str = "file"
@@ -42,15 +43,17 @@ class Origin:
     write: str = ""
 
 
-FILES_ORIGIN = Origin()  # The origin of a change that was found in the files.
-# Called with each record under the write lock, before readers see its changes.
+FILES_ORIGIN = Origin()  # Origin of a change found in the files.
+# Called with each record under the write lock, before its changes are served.
 # Returns the number of the last event, or None if events could not be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
-Report = Callable[[Change, float], None]  # the change, and the seconds that applying it took
+Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Return what a record changes in some contents; a whole record does not list the read files."""
+    """Describe the changes in a record, relative to the contents before. For a whole record, the read files
+    are not listed.
+    """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
         old_problems.extend(before.configuration.problems)
@@ -74,7 +77,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Return what a write of this server changes, given its record."""
+    """Describe the changes in a write by this server, from its record."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -84,9 +87,9 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new and the ended problems, in order of path.
+    """Return the new and the resolved problems, sorted by path.
 
-    A problem that only moved within its file is neither.
+    A problem that has only moved within its file counts as neither.
     """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}

@@ -1,14 +1,15 @@
-"""The change log: every change of the site's state as one record, in memory shared by all workers.
+"""Change log: every state change of a site as one record, in memory shared by all workers.
 
-The supervisor creates it before it forks the workers. A worker appends under the site's write lock, after
-applying all earlier records; reading takes no lock. `site.replica` decides when a worker catches up.
+The supervisor creates the log before it forks workers. To append a record, a worker must hold the site's
+write lock and must have applied all earlier records. Reading requires no lock. `site.replica` decides when a
+worker catches up.
 
-The log has two segments; when the newer is full, it replaces the older. Each segment except the first begins
-with a checkpoint, a record of the whole state, from which a worker that starts late or falls behind can
-continue.
+The log has two segments. When the newer segment is full, a new one overwrites the older. Each segment except
+the first begins with a checkpoint: a record of the whole state, for workers that start late or are far
+behind.
 
-Workers that replace all current ones begin with a checkpoint, too. The current ones may lag behind it while
-they end; responses to writes wait during that time.
+When new workers replace all current ones, they also start from a record of the whole state. While the current
+workers shut down, they may serve an older state, and responses to writes wait.
 """
 
 import fcntl
@@ -25,22 +26,22 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # Size at which the next segment begins.
+SEGMENT_BYTES = 32 * 1024 * 1024  # The next segment begins at this size.
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
-MAX_LAG_NS = 2_000_000_000  # How long replaced workers may serve the old state.
-REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After that long, a worker no longer expects to be replaced.
-# Indexes of numbers in the shared memory.
+MAX_LAG_NS = 2_000_000_000  # Replaced workers may serve an older state for this long.
+REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After this time, a worker no longer expects to be replaced.
+# Indexes of the numbers in shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
-# Length and checksum of a record, and whether it is a checkpoint.
+# A record's length and checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes of the lock file.
+_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes in the lock file, locked separately.
 
 
 class ChangeLog:
-    """The records of all workers of one server. A position is a number of bytes from the beginning."""
+    """The records of all workers on one server. A position is a byte offset from the beginning of the log."""
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
@@ -49,7 +50,8 @@ class ChangeLog:
         self._numbers[_BASES + 1] = _NO_POSITION
         self._segments = [anonymous_file(), anonymous_file()]
         self._note = anonymous_file()
-        # POSIX locks belong to a process: they are not inherited, and end with it.
+        # POSIX locks belong to one process: they are not inherited, and the kernel releases them when it
+        # dies.
         self._locks = anonymous_file()
         self._close_files = closed_with(self, *self._segments, self._note, self._locks)
 
@@ -72,7 +74,7 @@ class ChangeLog:
 
     @property
     def event(self) -> int:
-        """Return the number of the last event that is known to be logged (`server.events`)."""
+        """Return the number of the last event known to be in the event log (`server.events`)."""
         return self._numbers[_EVENT]
 
     @event.setter
@@ -81,7 +83,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Return the data that workers have left for their replacements (`server.site.problems`)."""
+        """Return the data that workers have stored for their replacements (`server.site.problems`)."""
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter
@@ -90,13 +92,14 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record and return the position after it; requires the site's write lock.
+        """Append a record and return the position after it. Requires the site's write lock.
 
-        `checkpoint` returns a record of the whole state, for a new segment.
+        `checkpoint` returns a record of the whole state, for a new segment. If `demanded`, workers must apply
+        the record before they respond.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
-        if base and base == self.end:  # A process was killed right after beginning this segment.
+        if base and base == self.end:  # A process was killed just after beginning this segment.
             self._begin(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
             active = self._begin(1 - active, checkpoint())
@@ -107,9 +110,10 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state, with which the replacements of all workers begin.
+        """Append a record of the whole state, from which the replacements of all workers start. See `append`.
 
-        The replaced workers may `lag` behind it while they end. Returns the position after it. See `append`.
+        If `lag`, the replaced workers may serve an older state while they shut down. Returns the position
+        after the record.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -119,9 +123,9 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Return whether a worker at a position may skip new records, because it is being replaced.
+        """Whether a worker at a position is being replaced and need not apply new records.
 
-        It may expect so for `patience` nanoseconds longer.
+        `patience` extends the time limit by some nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
@@ -134,10 +138,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the current position, and the records since another one.
+        """Return the current position, and the records since another position.
 
-        If those are overwritten, the newest checkpoint replaces them. Raises ValueError and struct.error for
-        damaged records, or if the checkpoint is missing.
+        If those records were overwritten, the newest checkpoint and later records are returned. Raises
+        ValueError or struct.error if a record is damaged, or if the checkpoint is missing.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -147,7 +151,11 @@ class ChangeLog:
                 base = self._numbers[_BASES + self._numbers[_ACTIVE]]
                 if lost and position_now == base:
                     raise ValueError("records are missing")
-                position_now, end, lost = base, self.end, True  # The segment may begin after `end`.
+                position_now, end, lost = (
+                    base,
+                    self.end,
+                    True,
+                )  # The segment may have begun after `end` was read.
                 records.clear()
                 continue
             for checkpoint, record in _frames(data):
@@ -158,7 +166,7 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Count a worker that starts; return its number, from 1."""
+        """Count a starting worker. Return its number, from 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -167,7 +175,10 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Block until no other worker leads, then lead until this one resigns or ends; False if stopped."""
+        """Block until no other worker is the leader, then become the leader. Return False if stopped.
+
+        The role ends with `resign` or with the process.
+        """
         stop = stop or Event()
         while not stop.is_set():
             try:
@@ -186,9 +197,10 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of the whole state, so that readers of the old one notice.
+        """Begin a segment with a record of the whole state. Readers of the segment's old content notice the
+        change.
 
-        Workers that are up to date skip it if it is a checkpoint, since it contains nothing new.
+        Up-to-date workers skip a checkpoint, because it contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -211,7 +223,9 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from a position to the end of their segment or `end`; None if overwritten."""
+        """Return the bytes from a position to the end of its segment or to `end`. Return None if they were
+        overwritten.
+        """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
         segment, base, stop = (active, newer, end) if at >= newer else (1 - active, older, min(end, newer))
@@ -243,10 +257,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """A lock between all threads of all workers, created before they are forked: `with lock:`.
+    """Lock between all threads in all workers. Use `with lock:`. Create it before forking workers.
 
-    The file lock ends with its process, so a killed worker blocks no other; threads of one process need the
-    second lock.
+    It combines a file lock between processes and a lock between the threads of one process. The kernel
+    releases the file lock when its process dies, so a killed worker does not block others.
     """
 
     def __init__(self) -> None:
@@ -263,10 +277,10 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name, which ends with the last process that has it open.
+    """Create a file without a name. It is deleted when the last process closes it.
 
-    It is in memory if the system supports that: a temporary folder may be full when a write that is already
-    on disk must be appended.
+    If possible, the file is in memory: a temporary folder could be full when a write that is already on disk
+    must be appended.
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
@@ -276,12 +290,12 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Close files when their owner is garbage-collected, or when the returned function is called."""
+    """Close files when their owner is garbage-collected. Return a function that closes them earlier."""
 
     def close() -> None:
         for descriptor in descriptors:
             os.close(descriptor)
 
     closing = weakref.finalize(owner, close)
-    closing.atexit = False  # Threads may use them until the process ends.
+    closing.atexit = False  # Threads may use the files until the process ends.
     return closing

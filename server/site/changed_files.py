@@ -1,6 +1,6 @@
-"""Detection of files that have changed since they were read.
+"""Detection of files that have changed since they were last read.
 
-Reads only signatures, and the bytes of files that may have changed under the same signature.
+Only signatures are read, and the bytes of files that may have changed without a new signature.
 """
 
 import time
@@ -29,12 +29,14 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
-MAX_STAT_PATHS = 200  # Beyond, listing all folders is faster.
-RACY_WINDOW_NS = 50_000_000  # A file changed so shortly before it was read may change again unnoticed.
+MAX_STAT_PATHS = 200  # With more paths, listing all folders is faster.
+RACY_WINDOW_NS = (
+    50_000_000  # Within this time after a change, a file can change again without a new signature.
+)
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """Walk all folders if only that can tell what the hinted paths are now; else return None."""
+    """Walk all folders if that is required to check the hinted paths. Otherwise return None."""
     if (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -47,10 +49,10 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the paths of changed files among the hinted ones or, after a walk, among all.
+    """Return the paths of changed files: among the hinted paths, or among all files if `found` is a walk.
 
-    A hinted media file is always included: its formats may be made now. Also returns the current problems of
-    folders and links, and the targets of links.
+    A hinted media file is always included, because its formats may have been created. Also returns the
+    current problems in folders and links, and the links with their targets.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -71,8 +73,8 @@ def changed(
 def _differing(contents: Contents, found: Walk) -> set[str]:
     """Return the paths of all changed files.
 
-    Comparing all entries takes as long as the walk, and copies memory in a forked process. It is skipped if
-    the walk found the same as when no file differed.
+    Comparing all entries is as slow as the walk, and makes a forked process copy their memory. It is skipped
+    if an earlier comparison found no changes and the walk's result is the same as then.
     """
     state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
@@ -82,7 +84,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Nearly all are unchanged: one step finds those that need no closer check.
+    # Nearly all entries are unchanged. A fast comparison excludes them from the slower check.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
@@ -94,7 +96,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Return whether a path has an entry of its own, and is not the description of a media file."""
+    """Whether a path has its own entry. A media file's description does not."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -103,7 +105,7 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files may change again without a new signature; `at` is in ns."""
+    """Return the paths of entries whose files could change again without a new signature. `at` is in ns."""
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
 
@@ -112,7 +114,9 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return a media file's description, or the file of a description; other paths unchanged."""
+    """Return a media file's description, or a description's media file. Other paths are returned
+    unchanged.
+    """
     if not upload_path(path):
         return path
     return path.removesuffix(SIDECAR_SUFFIX) if path.endswith(SIDECAR_SUFFIX) else path + SIDECAR_SUFFIX
@@ -128,7 +132,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Return whether a file or its description has another signature than when it was read."""
+    """Whether the signature of a file or its description differs from the one that was read."""
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
     if entry is None:
@@ -145,7 +149,10 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Return whether an unsettled file still has the bytes that were read; settle it if that is final."""
+    """Whether an unsettled file still has the bytes that were read.
+
+    If its signature is now old enough to trust, the file is no longer unsettled.
+    """
     if not entry.digest:
         return False  # A media file is always read again.
     at = time.time_ns()
@@ -161,14 +168,14 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Return whether a file, examined at a time in ns, could not change later under its signature."""
+    """Whether a file that was checked at the time `at` (in ns) can't change later without a new signature."""
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes of a changeset. Raises ConflictError if a file has changed since the index read it.
+    """Return the writes in a changeset. Raises ConflictError if a file has changed since the index read it.
 
-    Files that a `chain` of earlier writes changes are not compared: only the chain knows their content.
+    Files changed in `chain` are not compared, because their content is not on disk yet.
     """
     writes = changeset.writes()
     known = (write for write in writes if not (chain and chain.changes(write.path)))
@@ -179,7 +186,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Return whether a file differs from its entry. Descriptions and files of no type have none."""
+    """Whether a file differs from its entry. False for files without an entry: descriptions, and files that
+    belong to no type.
+    """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
     if contents.store.owner(write.path, lambda path: (contents.root / path).is_file()) != write.path:
@@ -190,15 +199,15 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs: the file was linked, or restored by a failed write, so compare its bytes. If the
-    # write replaces the whole file, compare those on disk: applying a remote commit changes the ctime, too.
+    # Only the ctime differs: the file was linked, or restored by a failed write. Compare the bytes instead.
+    # If the write has not read the file, compare the bytes on disk.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest
 
 
 def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
-    """Return whether a file's bytes differ from its entry, or it has changed since the write began."""
+    """Whether a file's bytes differ from its entry, or the file has changed since the write began."""
     try:
         data, signature = read_bytes(contents.root, write.path)
     except (OSError, SyntaxProblem):

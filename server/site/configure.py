@@ -1,4 +1,4 @@
-"""The configuration of a site: site.yaml and content-types/, read together."""
+"""Configuration of a site: site.yaml and content-types/, read together."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Matching settings and schema, with their problems and the files' signatures."""
+    """Settings and schema that match each other, with their problems and the files' signatures."""
 
     settings: Settings
     schema: Schema
@@ -38,7 +38,9 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Everything that parsing documents depends on: if equal, no file needs to be read again."""
+        """Return everything that affects the parsing of documents. If it is unchanged, no file must be read
+        again.
+        """
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
         return (settings.locales.default, settings.locales.available, shapes)
@@ -49,7 +51,7 @@ class Configuration:
 
 def configure(root: Path) -> Configuration:
     """Read the configuration of the site at `root`. Raises SetupError if it is broken."""
-    mark = configuration_mark(root)  # first, so that changes during the read are noticed
+    mark = configuration_mark(root)  # Read first, so that changes during the read are noticed.
     for link in configuration_links(root):
         raise link
     settings, schema = read_settings(root), read_content_types(root)
@@ -64,23 +66,25 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Read the configuration, after finishing or dropping an interrupted write, which may be part of it.
+    """Finish or discard an interrupted write, which may affect the configuration, then read the
+    configuration.
 
     Raises SetupError if the configuration is broken or .bifolio/ can't be trusted, and BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
-        with suppress(OSError), journal.writing():  # A read-only site keeps the interrupted write.
+        with suppress(OSError), journal.writing():  # A read-only site can't be recovered.
             journal.recover()
             queue.settle(root)
     return configure(root)
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each link in content-types/ that is circular, broken or leads outside.
+    """Yield an error for each link in content-types/ that is circular, is broken or points outside the
+    folder.
 
-    Includes site.yaml, if it leads out of the site or to content.
+    Also yields an error if site.yaml is a link that points out of the site or to content.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
@@ -92,12 +96,14 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
-    """Raise SetupError if .bifolio/ comes with the content: anyone who can commit could choose the keys."""
+    """Raise SetupError if .bifolio/ is a link or in git, because then anyone who can commit could choose the
+    keys.
+    """
     if (root / name).is_symlink():
         raise SetupError(name, None, "is a link", "replace it by a folder")
     try:
         tracked = is_tracked(root, name)
-    except GitError as error:  # A site with a damaged repository is still served.
+    except GitError as error:  # A site with a damaged repository can still be served.
         log.warning("%s: can't check whether the keys in %s are in git: %s", root, name, error)
         return
     if tracked:
@@ -119,12 +125,12 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
 
 
 def is_configuration(path: str) -> bool:
-    """Return whether a path is site.yaml or a schema."""
+    """Whether a path is site.yaml or a schema."""
     return path == FILE or path.startswith(f"{TYPES}/")
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """Return the signatures of site.yaml and the schema files, by path, for comparison."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
-    # Without the ctime: a new hard link to a file does not change settings.
+    # The ctime is ignored, because a new hard link to a file does not change settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

@@ -1,6 +1,6 @@
-"""The content of a site's files up to one record: configuration, entries and git state.
+"""Contents of a site's files as of one record: configuration, entries and git state.
 
-Nothing here reads the disk. Contents are equal in every worker that has applied the same records.
+This module reads no files. All workers that have applied the same records have equal contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,16 +20,16 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """The contents of the site at `root`.
+    """Contents of the site at `root`.
 
-    `folders` are the problems of folders and links; `links` maps links to their targets. `unsettled` are
-    paths whose signature does not prove that the file is unchanged. `writes` and `number` are those of the
-    last record.
-
-    `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
-
-    `applied` is incremented before and after each record. `seen` stores `applied` and the digest of a walk
-    that found no changed file: while both stay the same, no file has changed.
+    - `folders` are the problems in folders and links.
+    - `links` maps links to their targets.
+    - `unsettled` are paths whose files could change again without a new signature.
+    - `writes` and `number` are from the last record.
+    - `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
+    - `applied` is incremented before and after each record.
+    - `seen` contains the value of `applied` and the digest of a walk that found no changes. If both are the
+      same again, no file has changed.
     """
 
     root: Path
@@ -54,9 +54,9 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that records remove and add, applied in order.
+        """Return the documents that the records remove and the documents they add.
 
-        None of the records may be whole. Documents that stay equal are left out.
+        The records are applied in order; none may be whole. Documents that end up equal are omitted.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -70,7 +70,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. Documents that stay equal stay the same objects."""
+        """Apply a record. Documents that remain equal remain the same objects."""
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -123,7 +123,7 @@ class Contents:
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
-        """Return everything as one record, with which a new worker can begin."""
+        """Return everything as one record, from which a new worker can start."""
         return Record(
             self.entries,
             self.configuration,
@@ -137,7 +137,7 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the record from other contents to these: a whole one if more than a few files differ."""
+        """Return the difference from `before` as a record. If many files differ, the record is whole."""
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

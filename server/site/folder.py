@@ -7,16 +7,18 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder of a site, identified by device and inode: nothing is created while it is missing."""
+    """The folder of a site, identified by device and inode. While it is missing, nothing must be created in
+    it.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Return whether the folder is missing, or replaced by one that is not a site.
+        """Whether the folder is missing, or was replaced by a folder that is not a site.
 
-        Another site in its place, such as a new checkout, becomes the site.
+        If another site replaces it, such as a new checkout, that becomes the site.
         """
         current_id = _id(self.root)
         if current_id is None:

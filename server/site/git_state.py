@@ -1,4 +1,4 @@
-"""The state of a site's git repository: HEAD, index, and the commit times of files."""
+"""State of a site's git repository: HEAD, index, and the commit times of files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,10 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """`folder` is the repository, None without one; `place` identifies the .git entry that was found.
+    """`folder` is the repository, or None. `place` identifies the .git that was found.
 
-    `head` and `index` change when a commit is checked out or made, or the index is written. `head` is None if
-    git failed and must be read again.
+    `head` changes when a commit is created or checked out, and `index` when git writes the index. `head` is
+    None if git failed and must be read again.
     """
 
     folder: Path | None = None
@@ -32,25 +32,25 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """The difference to a later GitState: changed commit times, and everything else in full."""
+    """The difference between two git states: the changed commit times, and all other fields in full."""
 
     after: GitState  # without commit times
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
-    changed: frozenset[str]  # paths that differ from the commit and did not before
+    changed: frozenset[str]  # paths that now differ from the commit
     unchanged: frozenset[str]
 
 
 def git_moved(root: Path, before: GitState) -> bool:
-    """Return whether HEAD or the index may have changed."""
+    """Whether HEAD or the index may have changed."""
     if before.folder is None:
         return head_moved(root, before)
     return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    """Return whether another commit may have been checked out or made."""
+    """Whether another commit may have been created or checked out."""
     place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
@@ -58,10 +58,10 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the current state; returns `before` itself if nothing has changed."""
+    """Read the current state. Return `before` if nothing has changed."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
-    if place is not None and folder is None:  # a new .git may not be a repository yet
+    if place is not None and folder is None:  # A new .git may be incomplete.
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
@@ -81,7 +81,9 @@ def read_git_state(root: Path, before: GitState) -> GitState:
 
 
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
-    """Read the commit times, again if git fails: `git gc` may delete a pack that git has just listed."""
+    """Read the commit times. Retry once if git fails, because `git gc` may delete a pack that git has just
+    listed.
+    """
     try:
         return read_times(root, cache_folder(root), before)
     except GitSlowError:
@@ -101,13 +103,13 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after checking again which of some paths differ from the last commit."""
+    """Return the state after checking again which of `paths` differ from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
-    except GitError as error:  # Assume that they differ.
+    except GitError as error:  # Assume that all of them differ.
         tell_changed_unknown(root, error)
         differing = known
         if trouble_log(root).is_concerned(Concern.CHANGED):
@@ -121,7 +123,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after an uncommitted write of some paths."""
+    """Return the state after an uncommitted write to some paths."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -131,9 +133,11 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after a commit of this server; `files` maps paths to whether they are as committed.
+    """Return the state after a commit by this server. `files` maps paths to whether they are unchanged since
+    the commit.
 
-    `at` is the commit's time in seconds since 1970. `renames`: git may detect renamed files. Raises GitError.
+    `at` is the commit's time in seconds since 1970. Set `renames` if git may detect renamed files. Raises
+    GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -150,9 +154,10 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after others' linear commits up to `commit`; see `with_commit`.
+    """Return the state after linear commits by others, up to `commit`. See `with_commit`.
 
-    None if the history is not linear, so that timestamps depend on all of it. Raises GitError.
+    Returns None if the history is not linear, because then timestamps depend on the whole history. Raises
+    GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -166,7 +171,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return which of some paths get other timestamps from later commits."""
+    """Return the paths among `paths` whose timestamps differ between two states."""
     return {
         path
         for path in paths
@@ -207,14 +212,14 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return marks of git's lock, HEAD and index, which change with every git command that writes."""
+    """Return marks of git's lock, HEAD and index. They change with every git command that writes."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a check that raises GitBusyError once a git command may have changed files since now."""
+    """Return a function that raises GitBusyError if a git command may have changed files since now."""
     folder = state.folder
     if folder is None:
         return lambda: None

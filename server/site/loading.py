@@ -1,4 +1,4 @@
-"""Loading of all files of a site: unchanged ones from the parse cache, the rest on all cores."""
+"""Loading of all files in a site: unchanged files from the parse cache, the others on all cores."""
 
 import ctypes
 import gc
@@ -45,22 +45,23 @@ from server.storage.read import read_bytes
 from server.storage.store import Store
 
 Progress = Callable[[int, int], None]  # files read, all files
-# Reads lists of paths; yields for each a block for the cache, and one of entries that are never cached.
+# Reads lists of paths. For each list, yields a block for the cache and a block of uncacheable entries.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
-PARENT_POLL_INTERVAL_S = 0.5  # Interval of checks whether the parent has ended.
-NICENESS = 5  # Of readers beside a server.
-MIN_PARALLEL_FILES = 1000  # Fewer files are read by one process.
-MIN_FILES_FOR_READERS = 4000  # From so many on, starting readers is worth it.
-MAX_REPLACED_DOCUMENTS = 10_000  # Documents reported as changed while no server ran.
-MIN_PARALLEL_CACHE_BYTES = 30_000_000  # With a larger cache, another core lists the files meanwhile.
+PARENT_POLL_INTERVAL_S = 0.5  # Interval for checking whether the parent has died.
+NICENESS = 5  # For reading processes while a server runs.
+MIN_PARALLEL_FILES = 1000  # Fewer files are read in one process.
+MIN_FILES_FOR_READERS = 4000  # With fewer files, starting readers is slower than reading.
+MAX_REPLACED_DOCUMENTS = 10_000  # At most this many documents are reported as changed while no server ran.
+MIN_PARALLEL_CACHE_BYTES = 30_000_000  # If the cache is larger, another core lists the files while it loads.
 
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Context manager: disable the garbage collector while a site grows; none of it is garbage.
+    """Context manager: disable the garbage collector while loading, because the loaded data contains no
+    garbage.
 
-    Each collection would stop all threads, for a second with 50,000 documents.
+    With 50,000 documents, each collection would stop all threads for a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -73,8 +74,8 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system; the C library would keep it."""
-    with suppress(AttributeError, OSError):  # only in glibc
+    """Return freed memory to the operating system. Otherwise the C library retains it."""
+    with suppress(AttributeError, OSError):  # Only glibc has this function.
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -98,10 +99,11 @@ def load_contents(
 ) -> Contents:
     """Load the contents of the site at `root` under a configuration, on several cores.
 
-    `alone`: the process has no other threads and can be forked; `nice` lowers the priority of its readers.
-    All entries are appended to `packed` in framed blocks. `cached` is called with the contents of a large
-    cache, while another core looks for changes. Documents in the cache that differ from their files are added
-    to `replaced`.
+    - `alone` means that the process has no other threads and can be forked.
+    - `nice` lowers the priority of the reading processes.
+    - All entries are appended to `packed` in framed blocks.
+    - `cached` is called with the contents of a large cache while another core searches for changes.
+    - Cached documents that differ from their files are added to `replaced`.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -109,7 +111,7 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        git_future = beside.submit(read_git_state, root, GitState())  # waits for git in the meantime
+        git_future = beside.submit(read_git_state, root, GitState())  # Waits for git while the cache loads.
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, GitState())
@@ -125,7 +127,9 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    changed(contents, (), listing)  # Usually finds nothing, which spares workers a comparison of all entries.
+    changed(
+        contents, (), listing
+    )  # Usually finds no changes. `contents.seen` then saves workers the comparison of all entries.
     return contents
 
 
@@ -135,7 +139,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: yield a function that returns a walk; if `apart`, it runs in a forked process."""
+    """Context manager: yield a function that returns a walk. If `apart`, the walk runs in a forked
+    process.
+    """
     if not apart:
         yield lambda: walk(root, folders)
         return
@@ -172,7 +178,7 @@ def _read_all(
     done = len(used)
     for block, read in _read(store, missing, readers if len(missing) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
-        # Write each block now: together they take as much memory as the site.
+        # Each block is written at once, because all blocks together use as much memory as the site.
         if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
@@ -199,7 +205,7 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry if its file and other inputs are unchanged, else None."""
+    """Return a cached entry if its file and derived timestamps are unchanged, else None."""
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -214,7 +220,7 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Yield blocks for the cache, with their entries and those that are never cached."""
+    """Yield blocks for the cache. With each block, yield its entries and those that are never cached."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -230,22 +236,22 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in forked processes, which inherit the store: only paths are sent."""
+    """Read parts in forked processes. They inherit the store, so only paths are sent."""
     with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in new processes with a lower priority than those that serve requests."""
+    """Read parts in new processes, with a lower priority than request processing."""
     sent = copy(store)
-    sent.image_cache = None  # only for media, which are read here
+    sent.image_cache = None  # Only media need it, and they are read in this process.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context, _begin_reader, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read changed files in a process with threads; on several cores if they are many.
+    """Read changed files in a multi-threaded process. Many files are read on several cores.
 
     Starting a reader takes 0.4 s of processor time, as much as reading 800 files.
     """
@@ -267,7 +273,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _is_cacheable(entry: Entry) -> bool:
-    """Return whether an entry depends only on its file and timestamps, unlike that of a picture."""
+    """Whether an entry depends only on its file and timestamps. A picture's entry does not."""
     return entry.document is not None and bool(entry.digest)
 
 
@@ -288,7 +294,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """End this process soon after its parent, however that ends."""
+    """Make this process exit soon after its parent dies for any reason."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

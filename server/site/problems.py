@@ -1,4 +1,4 @@
-"""The problems of a site: in its files, and between files with the same documentId."""
+"""The problems in a site: in single files, and between files with the same documentId."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ _SAME_NAME = "the two names differ only in how their accents are encoded"
 
 
 def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
-    """Return all problems of a site's files, by path and line."""
+    """Return all problems in a site's files, sorted by path and line."""
     return in_order({*problems_in_files(contents), *problems_between(contents.root, snapshot)})
 
 
@@ -30,7 +30,7 @@ def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
-    """Yield the problems of site.yaml, schemas, folders and single files, found when reading them."""
+    """Yield the problems found while reading site.yaml, schemas, folders and single files."""
     yield from contents.configuration.problems
     yield from contents.folders
     for entry in list(contents.entries.values()):
@@ -38,7 +38,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield problems of files that claim a document of another file."""
+    """Yield a problem for each file with the same documentId as another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -48,7 +48,9 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(snapshot.media):  # Several files have the same key, though their documentIds differ.
+    if len(files) > len(
+        snapshot.media
+    ):  # Several files have the same key, although their documentIds differ.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
@@ -62,16 +64,16 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Return what replacement workers must know of served contents: roles and known problems."""
+    """Serialize data about the served contents that replacement workers need: roles and reported problems."""
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Return what newly read contents change, and whether the roles are unchanged."""
+    """Compare newly read contents with a note. Return the change, and whether the roles are unchanged."""
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # The note is missing or incomplete: the served state is unknown.
+        # Without a complete note, the served state is unknown.
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

@@ -1,7 +1,7 @@
-"""Records: the complete result of one rescan of a site's files, or of one write (docs/architecture.md).
+"""Record: the complete result of one rescan of a site's files, or of one write (docs/architecture.md).
 
-A record contains what was read, not where to read it. All workers that apply it thus get the same state, even
-if the files have changed since.
+A record contains the data that was read, not references to files. Therefore all workers that apply it have
+the same state, even if the files have changed since.
 """
 
 import pickle
@@ -20,14 +20,16 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The difference to the previous record: entries by path, None for a deleted file.
+    """The changes since the previous record. `entries` maps paths to entries, or to None for deleted files.
 
-    A `whole` record replaces everything: its entries are all that exist. `unsettled` are paths whose file may
-    change again under the same signature, `folders` the problems of folders and links, `links` maps links to
-    their targets, `writes` counts all writes so far. `configuration` and `git` are None if unchanged.
-
-    `packed` has the entries as bytes, if other processes have read and packed them; the last one of a path
-    counts, and none if `entries` has None for it.
+    - A `whole` record replaces the entire state: files not in `entries` do not exist.
+    - `unsettled` are paths whose files could change again without a new signature.
+    - `folders` are the problems in folders and links.
+    - `links` maps links to their targets.
+    - `writes` is the number of writes so far.
+    - `configuration` and `git` are None if unchanged.
+    - `packed` contains the entries as bytes, if other processes have read and packed them. The last entry for
+      a path is used, unless `entries` contains None for the path.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -43,7 +45,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Encode a record as bytes. Types of documents are named, unless the record contains them."""
+    """Serialize a record. Document types are stored by name, unless the record contains their schema."""
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
@@ -53,14 +55,14 @@ def encode(record: Record) -> bytes:
     _Pickler(out, protocol=5).dump((header, gone))
     if record.packed:
         out.write(record.packed)
-    else:  # block by block: together they take as much memory as the site
+    else:  # Written block by block, because all blocks together use as much memory as the site.
         for block in pack_in_blocks(CachedEntry(entry, 0) for entry in record.entries.values() if entry):
             out.write(frame(block))
     return out.getvalue()
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Decode a record for a state with a schema."""
+    """Deserialize a record, for a state with the given schema."""
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration
@@ -76,7 +78,7 @@ def decode(data: bytes, schema: Schema) -> Record:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that names the built-in types, which are compared by identity."""
+    """Pickler that stores built-in types by name, because they are compared by identity."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None

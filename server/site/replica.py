@@ -1,7 +1,7 @@
-"""A site's state in one process: the result of all records so far.
+"""State of a site in one process: the result of all records so far.
 
-Every change is appended to the change log and then applied; nothing else changes the state. All workers thus
-show the same states in the same order, and differ only in how far they are.
+Every change is appended to the change log and then applied; nothing else changes the state. Therefore all
+workers serve the same states in the same order, but some workers may be behind.
 """
 
 import threading
@@ -28,17 +28,17 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # Requests wait until records up to this size are applied.
-MIN_LARGE_FILES = 1000  # After a change of so many files, free memory is returned to the system.
-RELEASE_DELAY_S = 2.0  # By then, no request uses the old state.
+MAX_AWAITED_BYTES = 1_000_000  # Requests wait for records up to this size.
+MIN_LARGE_FILES = 1000  # After a change to this many files, freed memory is returned to the system.
+RELEASE_DELAY_S = 2.0  # After this time, no request uses the old state.
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that a request sees: matching settings, schema and documents.
+    """Everything that a request reads: settings, schema and documents that match each other.
 
-    `shown_at` is when this process began to show them, in seconds since 1970. `commit` is the checked-out
-    commit, or ""; `changed` tells whether files differ from it.
+    `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
+    commit, or "". `changed` is whether files differ from that commit.
     """
 
     settings: Settings
@@ -49,13 +49,13 @@ class State:
     changed: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
-        """Return whether it shows the same as another, possibly at another commit."""
+        """Whether two states have the same content. Their commits may differ."""
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A prepared change of one state: its files, its result, and whether preparing it took long."""
+    """A change prepared on one state: its files, its result, and whether preparing it was slow."""
 
     state: State
     changeset: Changeset
@@ -64,11 +64,11 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """The state of a change that took long to prepare is no longer current."""
+    """A change was slow to prepare, and its state is no longer current."""
 
 
 class Replica:
-    """A site's contents and state in one process; single, or among others that share a change log."""
+    """A site's contents and state in one process, which may share a change log with other processes."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -76,8 +76,8 @@ class Replica:
         self.state = State(settings, schema, empty(schema))
         self._lock = threading.RLock()  # held while applying records
         self._log: ChangeLog | None = None
-        self._position = 0  # of the last applied record in the log
-        self._torn = False  # whether a record may have been applied only partly
+        self._position = 0  # position after the last applied record in the log
+        self._torn = False  # whether a record may be partly applied
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -94,9 +94,9 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append what this process has read to a log that it takes over (`ChangeLog.begin_anew`).
+        """Append everything this process has read to a log that it takes over (`ChangeLog.begin_anew`).
 
-        Requires the site's write lock. Returns the change for reports.
+        Requires the site's write lock. Returns the change, for reports.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -114,12 +114,12 @@ class Replica:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Store what replacements of all workers must know of the served state."""
+        """Store the data about the served state that replacement workers need."""
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return the state with every record that another process may have used in a response.
+        """Return the state, including every record that may already have been used for a response.
 
         Raises UnreadableRecordError; see `catch_up`.
         """
@@ -130,13 +130,13 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to replace this one, which thus need not catch up."""
+        """Whether another process is about to replace this one, so it need not catch up."""
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
         """Apply the records that other processes have appended.
 
-        Raises UnreadableRecordError if one can't be applied.
+        Raises UnreadableRecordError if a record can't be applied.
         """
         log = self._log
         if log is None or log.end == self._position:
@@ -150,12 +150,12 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # The files contain the same changes, whatever the error.
+            except Exception as error:  # After any error, the changes can be read from the files.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
-            self._position = position  # Set last: other threads wait for this position.
+            self._position = position  # Set last, because other threads wait for this position.
 
     def skip(self) -> None:
-        """Skip records that can't be applied, once the contents include their changes.
+        """Skip records that can't be applied. Call this when the contents include their changes.
 
         Requires the site's write lock.
         """
@@ -171,11 +171,11 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
-        """Append a record and apply it; requires the site's write lock and a caught-up state.
+        """Append a record and apply it. Requires the site's write lock and an up-to-date state.
 
-        Returns the removed and added documents, none for a whole record.
+        Returns the removed and added documents, or nothing for a whole record.
         """
-        newest = self._log.newest if self._log else 0  # Unreadable records count, too.
+        newest = self._log.newest if self._log else 0  # `newest` also counts unreadable records.
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -192,17 +192,17 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # Its roles may be outdated.
+            log.note = b""  # The roles in the note may be outdated.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Decode records; each may contain the schema of those that follow.
+        """Decode records. Each record may contain the schema for the following ones.
 
-        Reads all rows now, so that a damaged one does not fail later requests, except in whole records, which
-        are too large. A whole record replaces earlier ones, even undecodable ones. Raises what decoding
-        raises.
+        All rows are read now, so that a damaged row does not make a later request fail; only whole records
+        are too large for that. A whole record replaces all earlier ones, even if those could not be decoded.
+        Raises any decoding error.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -227,7 +227,7 @@ class Replica:
         return records
 
     def _apply(self, records: list[Record]) -> list[Document]:
-        """Apply records in order, and show the result as one state.
+        """Apply records in order, then serve the result as one new state.
 
         Returns the removed and added documents.
         """
@@ -243,7 +243,7 @@ class Replica:
             built = build(configuration.schema, self.contents.documents)
             snapshot = replace(built, number=snapshot.number + 1)
         if is_large:
-            for document in added:  # The comparison has unpacked their rows; no request uses them yet.
+            for document in added:  # The comparison has unpacked the rows, and no request uses them yet.
                 document.drop_row()
             self._release_memory_later()
         self._show(snapshot)
@@ -262,4 +262,4 @@ class Replica:
         commit, changed = self.contents.git.committed.commit, bool(self.contents.uncommitted)
         if (commit, changed) != (shown.commit, shown.changed):
             shown = replace(shown, commit=commit, changed=changed)
-        self.state = shown  # in one assignment, so that requests see a consistent state
+        self.state = shown  # One assignment, so that requests read a consistent state.

@@ -1,8 +1,8 @@
-"""Rescan of a site's files: all changes since they were read become one record.
+"""Rescan of a site's files: all changes since the last read become one record.
 
-Settings, schema, files and git history are read together, so that a checkout that changes all of them is one
-change. Requires the site's write lock and up-to-date contents, except `read_anew`, which reads everything
-under a new schema and takes long.
+Settings, schema, files and git history are read together, so a checkout that affects all of them becomes one
+change. The functions require the site's write lock and up-to-date contents. The exception is `read_anew`,
+which reads everything under a new schema: it is slow and needs no lock.
 """
 
 import logging
@@ -50,13 +50,13 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 5  # Attempts to read a file that is being changed.
-MAX_LOCKED_FILES = 5000  # A larger site is not read again under the write lock.
-EMPTY_TIMEOUT_S = 0.1  # A file that is empty for longer counts as empty.
+MAX_ATTEMPTS = 5  # Attempts to read a file that other programs keep changing.
+MAX_LOCKED_FILES = 5000  # Larger sites are not read again under the write lock.
+EMPTY_TIMEOUT_S = 0.1  # A file that stays empty longer is treated as empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Return whether a rescan would probably find changes, without taking the lock."""
+    """Whether a rescan would probably find changes. Requires no lock."""
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -68,23 +68,25 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents that were read under a schema not served yet; `packed` has their entries as bytes."""
+    """Contents that were read under a new schema that is not served yet. `packed` contains their entries as
+    bytes.
+    """
 
     contents: Contents
     packed: bytearray
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the current configuration if all files must be read again for it, else None."""
+    """Return the current configuration if it requires reading all files again, else None."""
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Read everything under the current schema; None if that is the served one.
+    """Read everything under the current schema. Return None if that schema is already served.
 
-    Takes long and needs no lock: `rescan_all` finds later changes.
+    This is slow and needs no lock, because `rescan_all` finds later changes.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -98,10 +100,11 @@ def read_anew(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return the record of changed files, among the hints or, if None or other changes require it, among all.
+    """Return a record of the changed files, or None if nothing has changed.
 
-    `writes` counts all writes so far. Returns None if nothing has changed. A new schema takes effect only
-    with what `read_anew` has read under it; until then, the old one is used.
+    Only the paths in `hints` are checked. If `hints` is None or the configuration or git has changed, all
+    files are checked. `writes` is the number of writes so far. A new schema takes effect only if `anew`
+    contains what was read under it; until then, the old schema remains in use.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -137,7 +140,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read some files again, whether or not they seem changed."""
+    """Read some files again, even if they seem unchanged. Return a record of the differences."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -145,16 +148,16 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process just made, including the branch at `joined`.
+    """Return the record of a write by this process, including a merge described by `joined`.
 
-    After a write of settings or schemas, everything is read again; in a large site, that is left to
+    If settings or schemas were written, everything is read again. In a large site, this is left to
     `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # The files are in place: fall back to a full rescan.
+    except GitError as error:  # The files have been written, so a full rescan finds them.
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
@@ -170,7 +173,7 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that also moved the branch; None if only a full rescan can tell."""
+    """Return the record of a write that also moved the branch, or None if a full rescan is required."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -189,7 +192,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
         git = with_commit(root, before, joined.ready, joined.at, files, renames=renames)
     if git is None:
         return None
-    if before.index != joined.index:  # The next rescan reads what else has changed in the index.
+    if before.index != joined.index:  # Another program also changed the index; the next rescan reads that.
         git = replace(git, index=before.index)
     names = {path for path in (*files, *(write.path for write in written)) if not is_skipped(path)}
     paths = same_files(names, contents.links)
@@ -198,7 +201,7 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return the record of a commit of some files; `git` is the state after it."""
+    """Return the record of a commit that contains some files. `git` is the state after the commit."""
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -208,7 +211,11 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the entries of some files, including those before a description lost or gained its file."""
+    """Return the paths of the entries that some files belong to.
+
+    A description belongs to its media file's entry. If a media file was added or removed, both paths are
+    returned.
+    """
     return {
         owner
         for path in paths
@@ -218,9 +225,9 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the configuration, None if unchanged, and its unsettled and settled paths.
+    """Return the new configuration (None if unchanged), and its unsettled and settled paths.
 
-    A broken configuration is replaced by the last good one, with a problem.
+    If the configuration is broken, the last good one is returned with a problem.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -231,7 +238,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # Read twice: a write in between may have left the signature unchanged.
+        # Read twice, because a write in between may have left the signature unchanged.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -254,7 +261,7 @@ def _read_configuration(
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    """Raise SetupError if site.yaml has become empty and that would change settings."""
+    """Raise SetupError if site.yaml has become empty and this would change settings."""
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
@@ -269,14 +276,16 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Return some paths, and drafts whose createdAt comes from one of them."""
+    """Return the given paths, and drafts whose createdAt is derived from one of them."""
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read some files, repeatedly if they or git change meanwhile; return the record of those that differ."""
+    """Read some files and return a record of those that differ. Retries while the files or git are
+    changing.
+    """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
     unread = set(paths)
@@ -305,9 +314,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait while files have just become empty: programs that overwrite a file empty it first.
+    """Wait while files are empty for only a moment, because programs that overwrite a file empty it first.
 
-    Also waits for missing files with a signature in `missing`: a rename may be under way.
+    Also waits for missing files that have a signature in `missing`, because they may be about to be renamed
+    into place.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -341,7 +351,7 @@ def _is_unchanged(
 
 
 def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Return the current entries of some files; None for those that no longer belong to the site."""
+    """Return the current entries of some files, with None for files that no longer belong to the site."""
     entries: dict[str, Entry | None] = {}
     unread: list[str] = []
     top, plain = str(contents.root), dict[str, bool]()
@@ -359,9 +369,10 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the entry of a file with only a new ctime, without parsing it; else None.
+    """Return the updated entry of a file if only its ctime has changed, without parsing. Return None
+    otherwise.
 
-    A backup with hard links, or `chmod -R`, changes the ctime of every file.
+    For example, a backup with hard links or `chmod -R` changes the ctime of every file.
     """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None

@@ -1,7 +1,7 @@
-"""Reuse of cached entries under a changed schema.
+"""Reuse of cached entries after a schema change.
 
-A file without problems has no keys unknown to its type. A new attribute is thus absent from it, and has the
-same value in all such files: its default, or none.
+A file without problems contains no keys unknown to its type. Therefore a new attribute is missing from all
+such files, and its value is the same in all of them: its default or None.
 """
 
 from collections.abc import Mapping
@@ -17,9 +17,9 @@ from server.site.configure import Configuration
 from server.storage.files import digest_of
 from server.storage.parse_cache import Form, Stamp, Usable
 
-# Values of these types can be shared by rows.
+# Rows can share values of these types.
 _SHARABLE_TYPES = (type(None), str, int, float, Decimal)
-# Options that don't affect parsing.
+# These options don't affect parsing.
 _IGNORED_OPTIONS: Mapping[str, Any] = {
     "private": False,
     "unique": False,
@@ -30,17 +30,17 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
 
 
 def stamp_of(configuration: Configuration) -> Stamp:
-    """Return a digest of everything that parsing entries depends on."""
+    """Return a digest of everything that affects the parsing of entries."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return which entries read under another configuration can be used.
+    """Return which entries read under another configuration are still valid.
 
-    If nothing that parsing depends on has changed, all. Else those without problems, of types that are
-    unchanged or have additional attributes that no file can contain.
+    If nothing that affects parsing has changed, all are valid. Otherwise an entry is valid if it has no
+    problems and its type is unchanged, or has only new attributes that no file can contain yet.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
@@ -59,7 +59,7 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute and, recursively, of all components that it may contain."""
+    """Return the options of an attribute and, recursively, of all components it may contain."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -81,14 +81,16 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of new attributes in all documents of a type, by position; None to reread."""
+    """Return the values of new attributes, by position, which are the same in all documents of a type. Return
+    None if the files must be read again.
+    """
     if then is None or then[0] != now[0]:
         return None
     if [(name, form) for name, form in now[1].items() if name in then[1]] != [*then[1].items()]:
         return None
     new = [attribute for name, attribute in type_.attributes.items() if name not in then[1]]
     if new and (type_.other_keys or type_.draft_key):
-        return None  # A file may already contain the new key without a problem.
+        return None  # Files may already contain the new key without a problem.
     reading = Reading(types)
     values = {attribute.name: read_value(attribute, ABSENT, (), reading) for attribute in new}
     broken = reading.wrong or any(broken_options(attribute, values[attribute.name]) for attribute in new)

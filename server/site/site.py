@@ -1,8 +1,8 @@
-"""The site: the only mutable object. It holds the current state, and all changes of files go through it.
+"""The site: the only mutable object. It contains the current state, and every file change goes through it.
 
-To read, call `site.current()` once and keep the result. `refresh` finds changes in the files, and `write`
-makes changes. Either makes one record under the site's write lock; `replica` appends it to the change log of
-all workers and shows the new state.
+To read, call `site.current()` once and use the returned state throughout. `refresh` applies changes found in
+the files, and `write` changes files. Each of them creates one record under the site's write lock. `replica`
+appends the record to the change log shared by all workers, and then serves the new state.
 """
 
 import logging
@@ -75,7 +75,7 @@ from server.storage.recent_versions import RecentVersions
 
 
 class ReadOnlySiteError(BifolioError):
-    """A write to a site that was opened for reading: an error of the program."""
+    """A write to a site that was opened for reading only: a programming error."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened for reading only; open it with a mode that writes")
@@ -85,10 +85,10 @@ class ReadOnlySiteError(BifolioError):
 class Parts:
     """Collaborators of a site. A site without `make_arbiter` is read-only.
 
-    - `make_arbiter` creates the object that pushes a write to the git remote before the write is applied. It
-      is called at the first such write, in the process that writes.
-    - `report` is called after each write of this process.
-    - `request_reload` asks the supervisor for new workers after a schema change of a large site.
+    - `make_arbiter` creates the object that gets the git remote's acceptance before each write. It is called
+      at the first such write, in the writing process.
+    - `report` is called after each write by this process.
+    - `request_reload` requests new workers from the supervisor, after a schema change in a large site.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -102,19 +102,19 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 4  # Attempts to prepare a write while another program changes its files.
-GIT_TIMEOUT_S = 30.0  # How long a refresh waits for git commands at work.
-WRITE_GIT_TIMEOUT_S = 15.0  # How long a write waits for git commands at work.
+MAX_ATTEMPTS = 4  # Attempts to prepare a write whose files other programs keep changing.
+GIT_TIMEOUT_S = 30.0  # A refresh waits this long for running git commands.
+WRITE_GIT_TIMEOUT_S = 15.0  # A write waits this long for running git commands.
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # A larger site is read again by another process.
+MAX_LOCAL_FILES = 5000  # If a larger site must be read again, new workers do that.
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site was changed each time before this write could be made; try again"
 
 
 class Site:
-    """The site in a folder, with collaborators `parts`; `server.service.opening` creates it.
+    """The site in a folder, with collaborators `parts`. Created by `server.service.opening`.
 
-    After creation, call `load`, then `refresh` whenever files have changed.
+    After creation, call `load`. Then call `refresh` whenever files have changed.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -129,7 +129,9 @@ class Site:
         self._arbiter_lock = threading.Lock()
         self._committed: Callable[[str, str], None] | None = None
         self._loaded = False
-        self.replaced: Mapping[str, Document] = {}  # old versions of files that changed before loading
+        self.replaced: Mapping[
+            str, Document
+        ] = {}  # old versions of documents that changed while no server ran
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
@@ -142,7 +144,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """A number that grows with every record, even if it changes no document."""
+        """Return a number that increases with every record, even if the record changes no document."""
         return self._contents.applied
 
     @property
@@ -165,13 +167,13 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read the whole site, on several cores. Raises SetupError for a broken configuration.
+        """Read the whole site on several cores. Raises SetupError if the configuration is broken.
 
-        Reads without the lock, to keep others' writes fast, and rescans if files were written meanwhile.
-        `nice` lowers the readers' priority.
+        Files are read without the write lock, so other writers are not blocked. If a file was written during
+        that time, a rescan follows. `nice` lowers the priority of the reading processes.
         """
         with suppress(OSError):
-            state_folder(self.root)  # for the lock, if the site is writable
+            state_folder(self.root)  # The write lock needs it, if the site is writable.
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with pause_collector():
@@ -195,11 +197,11 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Apply changes of the files, among the hinted paths or, if None, among all.
+        """Find and apply changes in the files: at the paths in `hints`, or in all files if None.
 
-        All changes found together become one change. Waits for running git commands, and rescans what they
-        change meanwhile. After a change of a content type, all documents are read before taking the lock; in
-        a large site, by a process that replaces this one.
+        All changes found together become one change. A running git command is waited for, and changes it
+        makes during the rescan are included. If the schema has changed, all documents are read again before
+        the lock is acquired. In a large site, replacement workers do that.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -215,7 +217,7 @@ class Site:
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes of some files before a write; a new schema is left to `refresh`."""
+        """Apply changes in some files before a write. A new schema is not applied here, but by `refresh`."""
         self._wait_for_git(deadline)
         with self._locked():
             self._rescan(hints, patient=True)
@@ -223,7 +225,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append the changes of the files; None if `patient` and a git command is running."""
+        """Append a record of the changes in the files. Return None if `patient` and a git command is
+        running.
+        """
         contents = self._contents
         before = git_marks(contents.git)
         if patient and is_at_work(before[0]):
@@ -233,20 +237,20 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # Repeated before the write is committed.
+        except (ApiError, CommitError) as error:  # It will be repeated before the write is committed.
             log.warning("%s: a write that git has reverted could not be repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and git_marks(contents.git) != before:
             return None
-        if record is None or self.folder.is_gone():  # The folder may have disappeared during the rescan.
+        if record is None or self.folder.is_gone():  # The folder may have been deleted during the rescan.
             return Change()
         change = change_of(contents, record)
         self._append(record)
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Return whether `refresh` would probably find changes, without taking the write lock."""
+        """Whether `refresh` would probably find changes. Does not acquire the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -256,23 +260,25 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Change files by `prepare`, atomically (docs/files.md); all writes go through this method.
+        """Change files through `prepare`, atomically (docs/files.md). All writes use this method.
 
-        `prepare` is called with the request and a context that collects the files. If another process changed
-        the site meanwhile, it is called again with a new context: under the write lock if it is fast enough.
-        Waits for running git commands, which could otherwise overwrite the files. If the settings require it,
-        the git remote must accept the write first, and it is committed.
+        `prepare` is called with the request and a context that collects the file changes. If another process
+        changes the site at the same time, `prepare` is called again with a new context; if it is fast enough,
+        that happens under the write lock. A running git command is waited for, because it could overwrite the
+        files. If the settings require it, the write is committed first, and the git remote must accept the
+        commit.
 
-        Returns the new state, the result of `prepare`, and the commit: "" for none, "pending" if it is made
-        later. Raises BusyError if a slow change was overtaken each time, GitBusyError, RemoteError,
-        ReadOnlySiteError, and what `prepare` raises.
+        Returns the new state, the result of `prepare`, and the commit: "" for none, "pending" if it follows
+        later. Raises BusyError if a slow change was overtaken by other changes each time, GitBusyError,
+        RemoteError, ReadOnlySiteError, and any exception from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """The object that asks the git remote before each write; None if the settings don't require it.
+        """Return the object that gets the git remote's acceptance for each write. Return None if the settings
+        require none.
 
         Raises ReadOnlySiteError.
         """
@@ -289,7 +295,9 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Make a write that the git remote has already accepted; for arbiters and merges."""
+        """Write without contacting the git remote. Called directly only by arbiters and merges, after
+        acceptance.
+        """
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -299,7 +307,9 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Make a write; returns its name in the commit queue instead of a commit. See `write`."""
+        """Like `write`, but does not commit: returns the write's name in the commit queue instead of the
+        commit.
+        """
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError("The site's folder is missing: nothing can be written")
@@ -328,7 +338,7 @@ class Site:
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
-        """Return the files that `write` would change now, and the result; raises the same errors."""
+        """Return the file changes that `write` would make now, and the result. Raises the same errors."""
         ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
@@ -339,7 +349,7 @@ class Site:
         return self._try(attempt, ahead)
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """Call `attempt`, again if another process has changed the site."""
+        """Call `attempt`. Retry if another process has changed the site."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -372,12 +382,12 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply the writes of other servers of the site, which have their own change logs."""
+        """Apply the writes of other servers for this site, which use separate change logs."""
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a change and queue their commit, under the lock."""
+        """Write the files of a change and queue their commit. Requires the write lock."""
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
@@ -390,7 +400,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Repeat uncommitted writes that git has reverted, under the lock.
+        """Repeat uncommitted writes that a git command has reverted. Requires the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -398,17 +408,17 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # A rescan is still due if another server has written before.
+            # If another server wrote before, its write must still be found by a rescan.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written, repeating writes that git has reverted since."""
+        """Read the files that were just written. Repeat the writes that a git command has reverted since."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git prevents the write now, the commit repeats it later, or logs why it can't.
+            # If git prevents the write now, it is repeated before the commit, or the failure is logged then.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -417,7 +427,7 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record, and keep the replaced versions, which clients may have read."""
+        """Append a record, and store the replaced versions for clients whose changes are based on them."""
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -432,7 +442,7 @@ class Site:
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
-        """Finish or drop an interrupted write; return the number of changed files."""
+        """Finish or discard an interrupted write. Return how many files changed."""
         self._journal.sweep()
         if self._journal.empty:
             return 0
@@ -443,9 +453,9 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Register an observer of changes. Call it after loading and before forking workers.
+        """Register an observer of changes. Call this after loading and before forking workers.
 
-        `committed` is called with the queue name and commit of each committed write of this process.
+        `committed` is called with the queue name and commit of each write that this process commits.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -473,8 +483,8 @@ class Site:
     def catch_up(self) -> None:
         """Apply the changes of other processes.
 
-        If a record can't be applied, rescan the files instead. Raises BusyError if the write lock is not free
-        for that.
+        If a record can't be applied, the files are rescanned instead. Raises BusyError if the write lock is
+        not available for the rescan.
         """
         try:
             self._replica.catch_up()
@@ -489,12 +499,12 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan the files instead of applying unreadable records, under the write lock.
+        """Rescan the files because some records are unreadable. Requires the write lock.
 
-        The result is appended for all workers, since it may include edits without a record. Other workers
-        that can't apply the same record rescan as well, or miss nothing.
+        The result is appended to the change log for all workers, because it may include edits that no record
+        contains. Other workers that can't read the same records also rescan.
         """
-        with suppress(OSError):  # A killed writer may have left an unfinished write.
+        with suppress(OSError):  # A killed writer may have left an interrupted write.
             self._journal.recover()
         contents = self._contents
         record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
@@ -504,26 +514,26 @@ class Site:
             )
             self._append(record)
         self._replica.skip()
-        # A rescan does not find new formats of a picture: its file is unchanged.
+        # A rescan does not find a picture's new formats, because its file is unchanged.
         scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Catch up, unless another process is about to replace this one, and sweep the journal."""
+        """Catch up, unless this process is about to be replaced, and sweep the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Take over a change log: what this process has loaded becomes the next record.
+        """Take over a change log: append everything this process has loaded as the next record.
 
-        Workers forked from this process then replace those that shared the log. Returns the change for
-        reports.
+        Workers forked from this process then replace the workers that used the log before. Returns the
+        change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # the slow part, before taking the lock
+            self.refresh()  # The slow part runs before the lock is acquired.
             self._wait_for_git(deadline)
             with self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)
@@ -531,7 +541,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Request new workers if a large site must be read again; return whether requested."""
+        """Request new workers if a large site must be read again. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -550,10 +560,12 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock, up to date, after finishing interrupted writes."""
+        """Context manager: hold the write lock with an up-to-date state, after finishing interrupted
+        writes.
+        """
         with self._journal.writing():
             self._catch_up_locked()
-            with suppress(OSError):  # a read-only site keeps interrupted writes
+            with suppress(OSError):  # A read-only site can't be recovered.
                 self._journal.recover()
                 if self.committer.settle():
                     self._journal.lock.count(self._journal.lock.number + 1)

@@ -1,8 +1,8 @@
 """File watcher that refreshes a site when its files change.
 
-Reports of the operating system are only hints: they come twice, out of order or not at all. A hint thus only
-says where to look. The start of a watch is followed by a full rescan, since earlier changes are not reported;
-further rescans without a hint follow at intervals.
+Reports from the operating system are only hints: they can be repeated, out of order or missing. A hint only
+marks a path to check. Starting a watch triggers a full rescan, because earlier changes are not reported. More
+rescans without hints follow at intervals.
 """
 
 import logging
@@ -22,19 +22,19 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-QUIET_MS = 10  # A burst ends after so long without a report.
+QUIET_MS = 10  # A burst of reports ends after this long without a report.
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # Interval of checks of the list of folders.
-DECODE_ERROR = "Unable to decode path"  # The error of watchfiles for names that are not UTF-8.
+POLL_INTERVAL_MS = 200  # Interval for checking the list of folders.
+DECODE_ERROR = "Unable to decode path"  # watchfiles raises this error for names that are not UTF-8.
 
-Folders = tuple[tuple[Path, int], ...]  # with the inode of each
+Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 
 
 class Watcher(Job):
     """Job that refreshes a site when its files change.
 
-    Two threads listen to the operating system. They are not jobs, because they block; they collect hints and
-    wake the job.
+    Two threads wait for reports from the operating system, collect hints and wake the job. They are not jobs
+    themselves, because they block.
     """
 
     name = "refresh"
@@ -46,11 +46,11 @@ class Watcher(Job):
         self._hints = _Hints()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._polling = False  # whether the system could not watch
+        self._polling = False  # whether the system can't watch the files
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
         self._patrol_at = 0.0  # on the monotonic clock
-        self._doubt_until = 0.0  # deadline for the report of a change that a patrol has found; 0: none
+        self._doubt_until = 0.0  # until when to wait for a report of the change a patrol found; 0 if none
 
     def start(self, context: JobContext) -> None:
         self._stop = context.stopping
@@ -64,7 +64,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh the hinted paths; without hints, rescan everything if a patrol is due."""
+        """Refresh the hinted paths. Without hints, check everything if a patrol is due."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error("the site's folder %s is missing; serving the last good state", self.site.root)
@@ -106,17 +106,17 @@ class Watcher(Job):
             try:
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
-                self._stop.wait(0.05)  # a folder was removed: list them again
-            except (OSError, RuntimeError) as error:  # watchfiles raises either
+                self._stop.wait(0.05)  # A folder was deleted; list the folders again.
+            except (OSError, RuntimeError) as error:  # watchfiles raises both.
                 if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
 
     def _poll(self, error: Exception) -> None:
-        """Rescan at intervals for a while, since the system can't watch the files."""
+        """Rescan at intervals for a while, because the system can't watch the files."""
         poll_s = self._timing.poll_s
-        with self._polling_lock:  # usually both threads fail at once
+        with self._polling_lock:  # Usually both threads fail at the same time.
             was_polling, self._polling = self._polling, True
         if not was_polling:
             log.warning(
@@ -128,7 +128,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch some folders for as long as `folders` returns the same."""
+        """Watch folders until `folders` returns a different list."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun = False
@@ -152,9 +152,9 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                return  # a watch ends with its folder, even if another replaces it
+                return  # Deleting a folder ends its watch, even if a new folder replaces it.
             if separate and any(map(os.path.isdir, changed)):
-                return  # one of them may be new
+                return  # One of these folders may be new.
 
     def _relative(self, paths: Iterable[str]) -> set[str]:
         top = f"{self.site.root}{os.sep}"
@@ -200,17 +200,17 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return all folders to watch separately if a name below is not UTF-8; else nothing.
+    """Return the folders to watch one by one, if a file name is not UTF-8. Otherwise return an empty set.
 
-    watchfiles opens the folders below a watched one, and fails at such a name. Then each other folder is
-    watched by itself.
+    watchfiles opens all folders below a watched folder and fails at a name that is not UTF-8. In that case,
+    each readable folder is watched non-recursively.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
     for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
         if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            names.clear()  # Reached before through a link.
+            names.clear()  # It was already visited through a link.
         readable = [name for name in names if is_utf_8(name)]
         skipped |= len(readable) < len(names)
         names[:] = readable
@@ -218,9 +218,9 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed, collected by threads and taken by the job.
+    """Paths that may have changed. Threads add them, and the job takes them.
 
-    Adding None means everything.
+    None stands for all paths.
     """
 
     def __init__(self) -> None:
@@ -230,7 +230,7 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths; an empty collection means a change outside the files."""
+        """Add paths. An empty collection reports a change outside the files."""
         with self._lock:
             self._everything |= paths is None
             self._paths.update(paths or ())
@@ -238,7 +238,7 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Return whether there are hints, and the paths; None for all."""
+        """Return whether there are hints, and the paths (None for all). Clear the hints."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
@@ -247,4 +247,4 @@ class _Hints:
 
 
 def _do_nothing() -> None:
-    """Do nothing before the job has started."""
+    """Do nothing. Replaced when the job starts."""

@@ -1,1 +1,1 @@
-"""Background jobs of a site: follow the change log, commit, scale pictures, check changes."""
+"""Background jobs for a site: following the change log, committing, scaling pictures, checking changes."""

@@ -1,8 +1,8 @@
-"""Detection of problems that a change causes or ends in other files, in the background.
+"""Background detection of problems that a change causes or resolves in other files.
 
-A deleted document leaves relations without a target, and a second file for a document makes one of them a
-problem. Most changes do neither, so only the changed documents are checked. If a document appears or
-disappears, all documents are searched for relations to it. In a large site this takes long and runs in a
+Deleting a document leaves relations without a target. A second file for a document makes one of the two files
+a problem. Most changes do neither, so only the changed documents are checked. If a document is added or
+deleted, all documents are searched for relations to it. In a large site this is slow, so it runs in a
 separate process.
 """
 
@@ -33,16 +33,20 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # Up to so many changed documents are checked in this process.
-MAX_LOCAL_VERSIONS = 2_000  # Up to so many versions are checked completely in this process, in 60 ms at most.
-MAX_COMPARED_VERSIONS = 50_000  # In a larger site, only changed documents are checked.
+MAX_LOCAL_DOCUMENTS = 200  # At most this many changed documents are checked in this process.
+MAX_LOCAL_VERSIONS = (
+    2_000  # A site with at most this many versions is checked in this process, which takes up to 60 ms.
+)
+MAX_COMPARED_VERSIONS = 50_000  # In a site with more versions, only changed documents are checked.
 PROCESS_TIMEOUT_S = 60.0
 
-Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, ended problems
+Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, resolved problems
 
 
 class CheckChanges(Job):
-    """Job that reports problems in other files after the site has changed and settled."""
+    """Job that reports problems in other files, after the site has changed and then stayed unchanged for one
+    interval.
+    """
 
     name = "check"
     failure = "a change could not be checked for problems"
@@ -53,7 +57,7 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Compare the snapshot with the last checked one, if it did not change since the last run."""
+        """Compare the snapshot with the last checked one, unless it has changed since the last run."""
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
         if is_at_rest and snapshot is not before:
@@ -65,7 +69,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the problems between documents that appear from one snapshot to another, and those that end."""
+    """Return the new and the resolved problems between documents from one snapshot to another."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -75,14 +79,18 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        pack = partial(_pack, (before, removed), (after, added))  # No variable keeps the packed data alive.
+        pack = partial(
+            _pack, (before, removed), (after, added)
+        )  # No variable may keep the packed data alive.
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)
 
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and their difference for another process; `before` is None if the schema is the same."""
+    """Two snapshots and their difference, packed for another process. `before` is None if the schema is the
+    same.
+    """
 
     before: PackedSnapshot | None
     removed: Blocks
@@ -98,7 +106,9 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Run `_find_problems` in another process, deriving the old snapshot if the schema is the same."""
+    """Run `_find_problems` in another process. If the schema is the same, the old snapshot is derived from
+    the new one.
+    """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
     schema = change.before.schema if change.before else new.schema
@@ -132,11 +142,13 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
 ) -> Problems:
-    """Return the new and ended problems of some documents and of all that refer to some keys."""
+    """Return the new and the resolved problems in the changed documents and in all documents that refer to
+    `moved` keys.
+    """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
-    # The old files are gone, so their problems have no positions.
+    # The old files no longer exist, so their problems have no positions.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))

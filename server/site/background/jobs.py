@@ -1,4 +1,4 @@
-"""Jobs of a site: follow other workers' changes, commit writes, scale pictures, sweep state."""
+"""Jobs for a site: following other workers' changes, committing writes, scaling pictures, sweeping state."""
 
 import logging
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job of each worker that applies the records that other workers append to the change log.
+    """Job in each worker that applies the records other workers append to the change log.
 
-    Records that every request must see are applied by the next request in any case.
+    A record that every response must include is applied by the next request, even if the job has not run yet.
     """
 
     name = "follow-log"
@@ -30,7 +30,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits the writes that requests have not committed themselves."""
+    """Job that commits the writes that were not committed during their request."""
 
     name = "commit"
     failure = "writes could not be committed"
@@ -45,7 +45,7 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused formats of pictures and expired sessions from `.bifolio/`."""
+    """Job that deletes unused picture formats and expired sessions from `.bifolio/`."""
 
     name = "sweep"
     failure = "unused files could not be deleted from .bifolio/"
@@ -62,9 +62,9 @@ class SweepState(Job):
 
 
 class ScalePictures(Job):
-    """Job that makes the formats of pictures that were copied into content/uploads/.
+    """Job that creates the formats of pictures copied into content/uploads/.
 
-    It looks for pictures without formats if the site's media or the formats' folder has changed.
+    It searches for pictures without formats only if the site's media or the formats folder has changed.
     """
 
     name = "scale"
@@ -90,6 +90,6 @@ class ScalePictures(Job):
                 log.exception("%s could not be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # Some were skipped if an upload was being scaled.
+        if not site.unscaled():  # Pictures are skipped while an upload is being scaled.
             self._complete_media = media
         return self._pause_s

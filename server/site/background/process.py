@@ -1,7 +1,7 @@
-"""Functions in a separate process, so that requests are served meanwhile.
+"""Functions in a separate process, which does not block requests.
 
-The process is started anew: a fork of a multi-threaded process inherits locks that no thread releases. The
-work must therefore be a module-level function, and its arguments are pickled.
+The process is started anew, not forked: forking a multi-threaded process copies locks that no thread would
+release. Therefore the function must be at module level, and its arguments are pickled.
 """
 
 import gc
@@ -21,13 +21,13 @@ from server.site.loading import end_with_parent, give_back
 
 Result = TypeVar("Result")
 NICENESS = 10
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The process imports the package from here.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The new process imports the package from here.
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Return the result of a module-level function, called in a process of lower priority.
+    """Call a module-level function in a process with lower priority. Return the result.
 
-    Arguments that only the call refers to, such as a packed snapshot, are freed once sent. Raises
+    Arguments without other references, such as a packed snapshot, are freed after sending. Raises
     TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
@@ -36,7 +36,7 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # Ctrl-C reaches only the server, which ends this process.
+        start_new_session=True,  # Ctrl-C reaches only the server, which then kills this process.
     )
     assert process.stdin is not None
     assert process.stdout is not None
@@ -45,7 +45,7 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
     timer.daemon = True
     timer.start()
     try:
-        with suppress(BrokenPipeError):  # It has ended; handled below.
+        with suppress(BrokenPipeError):  # The process has ended, which is detected below.
             pickle.dump((work, arguments), process.stdin, protocol=5)
             process.stdin.close()
         del arguments
@@ -67,14 +67,14 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
 
 def _main() -> None:
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Printed text must not mix with the result.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Printed text must not be mixed into the result.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()
-    gc.disable()  # The process ends soon.
+    gc.disable()  # The process is short-lived.
     try:
         work, arguments = pickle.load(sys.stdin.buffer)
-    except (EOFError, pickle.UnpicklingError):  # The sending process has ended.
+    except (EOFError, pickle.UnpicklingError):  # The parent process has ended.
         sys.exit(1)
     with suppress(BrokenPipeError), results:
         pickle.dump(work(*arguments), results)
