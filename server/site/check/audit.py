@@ -1,4 +1,4 @@
-"""The input of a check: the documents of a site, and the files in its folders."""
+"""Input for a check: the documents in a site, and the files in its folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents of a site and the files in its folders, computed as checks need them."""
+    """The documents in a site and the files in its folders. Each part is computed when first needed."""
 
     root: Path
     settings: Settings
@@ -43,13 +43,15 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """The type, name, locale and status of each file that a type claims, by path."""
+        """Return, by path, the claim of each file that belongs to a type: its type, name, locale and
+        status.
+        """
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """The documents that files are named after, even if the files can't be read."""
+        """Return the keys of all documents that files are named after, even if the files can't be read."""
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -59,7 +61,7 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """The documents whose files can't be served, with those values that can be read."""
+        """Return the documents whose files can't be served, with the values that can be read."""
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], parsed(self.root, path)
@@ -71,7 +73,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """The renames of documents and media, in past commits and in the git index."""
+        """Return the renames of documents and media, from past commits and from the git index."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -82,7 +84,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """The names by which relations can refer to documents of each type, by uid, and to media files."""
+        """Return, by uid, the names through which relations can refer to documents and media files."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -92,10 +94,10 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in a document's file, or of what contains it."""
+        """Return the position of a value in a document's file, or of the nearest value that contains it."""
         return nearest(parsed(self.root, path)[1], at)
 
 
 def is_upload(path: str) -> bool:
-    """Return whether a file is a media file or its description."""
+    """Whether a file is a media file or its description."""
     return path.startswith(f"{UPLOADS}/")

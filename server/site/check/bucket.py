@@ -1,4 +1,4 @@
-"""Check for media files whose content is missing in the bucket."""
+"""Check for media files whose content is missing from the bucket."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each description that names a missing object, or one of another size.
+    """Yield a problem for each description whose object is missing or has another size.
 
-    Lists all objects, with one request per thousand. Raises BucketError.
+    Lists all objects, in one request per thousand. Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

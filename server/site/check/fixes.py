@@ -1,14 +1,14 @@
-"""Automatic fixes that need no decision, with minimal changes of the files (`bifolio check --fix`).
+"""Automatic fixes that require no decision, with minimal changes to files (`bifolio check --fix`).
 
-- A document gets the id of its other locales.
-- A mistyped value of an enumeration becomes the one that it certainly stands for.
-- In blocks, the text "null" becomes null if that was meant.
-- A relation or media path in another spelling that leads to exactly one document or file gets the canonical
-  spelling; so does one that is certainly mistyped.
-- A target that git recorded as renamed gets the new name.
-- Of a repeated key, the earlier one is removed.
+- A document without an id gets the id that its other locales have.
+- A mistyped value of an enumeration is corrected if only one value can be meant.
+- In blocks, the text "null" becomes null if null was meant.
+- A relation or media path in an unusual spelling gets the canonical spelling if it leads to exactly one
+  document or file. So does a mistyped one if only one target can be meant.
+- A relation to a target that git recorded as renamed gets the new name.
+- If a key is repeated, the earlier one is removed.
 
-In trees of `options.files`, which a site generator uses as well, only repeated keys are fixed.
+In trees of `options.files`, which a site generator also uses, only repeated keys are fixed.
 """
 
 import posixpath
@@ -49,7 +49,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """One word of a configuration file, a key or its value, with its replacement."""
+    """Replacement of one word in a configuration file, a key or a value."""
 
     path: str
     at: KeyPath
@@ -63,7 +63,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return the fixes of some problems in the configuration of the site at `root`."""
+    """Return fixes for the given problems in the configuration of the site at `root`."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -91,9 +91,9 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes of the files with the words replaced and all other bytes unchanged.
+    """Return writes that replace the words and leave all other bytes unchanged.
 
-    Raises ConflictError and StorageError for files that can't be read.
+    Raises ConflictError or StorageError if a file can't be read.
     """
     changeset = Changeset(root)
     _put_key_fixes(fixes, changeset)
@@ -106,10 +106,10 @@ def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Write fixes of a configuration so broken that no site can be opened.
+    """Write fixes for a configuration that is too broken to open the site.
 
-    Since its settings are unknown, the write is neither committed nor pushed, like an edit. Raises what the
-    journal raises.
+    The settings are unknown, so the write is neither committed nor pushed, like an edit by hand. Raises any
+    exception from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -128,7 +128,7 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """Replace one word of a text; return it unchanged if the word is written in an unexpected way."""
+    """Replace one word in a text. Return the text unchanged if the word is not where it is expected."""
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
@@ -143,21 +143,24 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 CHANGED_MESSAGE = "the file has changed in the meantime"
 REPEATED = "repeated-key"
-FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})  # Rules whose problems can be fixed.
+FIXABLE_RULES = frozenset(
+    {"dangling", "missing-id", REPEATED, "value"}
+)  # Problems with these rules can be fixed.
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One value in a file with its replacement; `old` is "" if it is missing.
+    """Replacement of one value in a file. `old` is "" if the value is missing.
 
-    A nonempty `what` describes the problem better than its message. Fixes that are not `certain` are only
-    suggested. The fix of a repeated key removes it with `old` from the `line`, and has no new value.
+    If `what` is not empty, it describes the problem better than the problem's message. Fixes that are not
+    `certain` are only suggested. To fix a repeated key, the key with the value `old` on `line` is removed;
+    there is no new value.
     """
 
     document: Document
     at: KeyPath
     old: str
-    new: str | None  # None for null
+    new: str | None  # None means null.
     rule: str  # the rule of the problem
     what: str = ""
     certain: bool = True
@@ -174,7 +177,7 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return everything that can be fixed; `problems` are those of the files, including repeated keys."""
+    """Return all certain fixes. `problems` are those found in the files, including repeated keys."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
@@ -183,7 +186,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Return all fixes and suggestions for the files at `paths`.
 
-    None means all files, but without repeated keys, for which every file would be read again.
+    None means all files. Repeated keys are then omitted, because every file would have to be read again.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -202,7 +205,7 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield fixes of repeated keys. A site generator uses the last value, as Bifolio does."""
+    """Yield fixes for repeated keys. Site generators use the last value, as Bifolio does."""
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)
@@ -253,7 +256,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The target that an entry stands for, with the fields of a Fix."""
+    """The target that a relation entry refers to, with fields for a Fix."""
 
     name: str
     what: str = ""
@@ -261,7 +264,9 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the canonical spelling of an entry; None if it is right, or its meaning unknown."""
+    """Return the canonical spelling of an entry, or None if it is already correct or its meaning is
+    unknown.
+    """
     if not isinstance(entry, str) or is_null(entry):
         return None
     try:
@@ -287,7 +292,7 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the only media file that a path leads to."""
+    """Return the upload path of the media file that a path leads to, if there is exactly one."""
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -306,7 +311,9 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the only document that a path leads to, with or without folder and extension."""
+    """Return the id of the document that a path leads to, if there is exactly one. Folder and extension are
+    optional.
+    """
     found = set()
     for path in _spellings(document, text.strip()):
         name = path.removeprefix(f"{CONTENT}/").removeprefix(f"{type_.plural}/")
@@ -319,9 +326,9 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the current id of a renamed document, or the one that a mistyped id certainly stands for."""
+    """Return the current id of a renamed document, or the id that a mistyped id was certainly meant to be."""
     if (type_.uid, text) in audit.claimed:
-        return None  # The id is right, but its file can't be read.
+        return None  # The id is correct, but its file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 
@@ -384,7 +391,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError if a file no longer has the value to fix."""
+    """Raise LookupError if a file no longer contains the value to fix."""
     for key in fix.at[:-1]:
         tree = tree[key]
     has_key = fix.at[-1] in tree if isinstance(tree, dict) else True

@@ -1,7 +1,7 @@
-"""Checks of a served site: made on request beside other requests, and cached.
+"""Checks of a served site: run on request, in parallel to other requests, and cached.
 
-A check of a large site takes seconds of processor time. It runs in a process of its own, one at a time,
-limited to a small share of the processor.
+Checking a large site takes seconds of processor time. Therefore one check at a time runs, in a separate
+process, and uses only a small share of the processor.
 """
 
 import logging
@@ -28,14 +28,15 @@ from server.site.site import Site
 
 log = logging.getLogger("bifolio")
 
-MAX_LOCAL_DOCUMENTS = 300  # Up to so many documents are checked in this process.
-MAX_PROBLEMS = 20_000  # Problems that are kept.
+MAX_LOCAL_DOCUMENTS = 300  # A site with at most this many documents is checked in this process.
+MAX_PROBLEMS = 20_000  # At most this many problems are stored.
 PROCESS_TIMEOUT_S = 60.0
-# Interval without known changes: files of no type may change unnoticed.
+# Checks repeat at this interval even without known changes, because changes to files that belong to no type
+# are not noticed.
 RECHECK_INTERVAL_S = 2.0
-QUICK_CHECK_S = 0.5  # Shorter checks run after each change; longer ones pause in between.
-REST_FACTOR = 20  # Without known changes, the pause is so many times the duration of the check.
-BACKOFF_S = 15.0  # After a check that failed.
+QUICK_CHECK_S = 0.5  # Shorter checks run after each change. After longer ones, there is a pause.
+REST_FACTOR = 20  # Without known changes, the pause is this multiple of the check's duration.
+BACKOFF_S = 15.0  # pause after a failed check
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem with the document of its file, and a safe fix, if any.
+    """A problem, the document in its file, and a safe fix, if any.
 
     `uid` is "" if the file belongs to no type.
     """
@@ -70,7 +71,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The result of a check; `applied` identifies the checked state, `more` counts dropped problems."""
+    """Result of a check. `applied` identifies the checked state; `more` is the number of omitted problems."""
 
     found: tuple[Found, ...]
     at: str
@@ -79,9 +80,9 @@ class Check:
 
 
 class Checks:
-    """The checks of a served site; the last one is cached. Thread-safe.
+    """Runner of checks for a served site. The last result is cached. Thread-safe.
 
-    `join` returns the snapshot with the users, for relations to them.
+    `join` returns the snapshot including the users, for checking relations to users.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -93,9 +94,9 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the last check, and whether it is of the current state, after waiting for one that is due.
+        """Return the last check, and whether it is up to date. If a new check is due, start it and wait.
 
-        Waits at most `seconds`. Raises BusyError if there is none by then.
+        Waits at most `seconds`. Raises BusyError if there is no result by then.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -112,7 +113,9 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Return whether a check is running that the caller should wait for; requires the lock."""
+        """Start a check if one is due. Return whether the caller should wait for a running check. Requires
+        the lock.
+        """
         if self._running:
             return True
         at = time.monotonic()
@@ -160,9 +163,9 @@ def check_packed(
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Return the problems of a site, and the number of problems beyond the limit.
+    """Return the problems in a site, and the number of problems beyond the limit.
 
-    `snapshots` are those without and with users; `known` are the problems of single files.
+    `snapshots` are the snapshots without and with users. `known` are the problems in single files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

@@ -42,7 +42,7 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield problems of unique attributes with the same value in several documents of a locale."""
+    """Yield a problem for each unique attribute with the same value in several documents in a locale."""
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -65,7 +65,7 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of an attribute's value; `name` is a dotted path without list indexes."""
+    """Return the position of an attribute's value. `name` is a dotted path without list indexes."""
     tree, positions = parsed(audit.root, path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
@@ -85,7 +85,9 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield files whose value of a shared attribute differs from the document's first locale."""
+    """Yield a problem for each file whose value of a shared attribute differs from the document's first
+    locale.
+    """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -99,9 +101,9 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document with several locales, in the site's order.
+    """Yield the published versions of each document with several locales, in the order of the site's locales.
 
-    Drafts may differ: their shared values reach the other locales on publication.
+    Drafts are excluded: their shared values may differ until they are published.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -123,7 +125,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each yields one kind of problem between files.
+# Each function yields one kind of problem between files.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
@@ -137,11 +139,12 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 
 @dataclass(frozen=True)
 class Survey:
-    """The result of a check: problems, number of files, number of fixable values, and made fixes.
+    """Result of a check: problems, number of files, number of fixable values, and applied fixes.
 
-    `key_fixes` are fixes of the configuration, included in `fixable`. `fixes` are the safe fixes of
-    documents, by problem. `unseen` is a sentence about what could not be checked, or "". `site` and `audit`
-    are None if the configuration is broken, so that no document could be read.
+    - `key_fixes` are fixes for the configuration; `fixable` includes them.
+    - `fixes` are the safe fixes for documents, by problem.
+    - `unseen` is a sentence about what could not be checked, or "".
+    - `site` and `audit` are None if the configuration is broken, so no document could be read.
     """
 
     problems: tuple[Problem, ...]
@@ -164,8 +167,8 @@ class Survey:
 
 
 def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
-    """Check the site at `root`; `open_site` opens it if its configuration can be read."""
-    interrupted = _find_interrupted(root)  # first, since it may finish a write of the configuration
+    """Check the site at `root`. `open_site` opens the site; it is called if the configuration can be read."""
+    interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = _configuration(root)
     if broken:
         found = Survey(in_order((*broken, *interrupted)), len({problem.path for problem in broken}))
@@ -199,7 +202,9 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check documents and files, given their own problems; `joined` is the snapshot with users."""
+    """Check documents and files. `problems` are those found in single files; `joined` is the snapshot with
+    users.
+    """
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):
         found.update(dict.fromkeys(find(audit)))
@@ -221,7 +226,7 @@ def look_at(
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
-    """Call `server.site.check.users`, loaded only if content can relate to users."""
+    """Call `server.site.check.users`. The module is imported only if the schema has relations to users."""
     if not site.state.schema.knows_users:
         return site.state.snapshot, ""
     found = import_module("server.site.check.users").join_users(site)
@@ -258,7 +263,9 @@ def _configuration(root: Path) -> list[Problem]:
     if not schema_errors:
         settings_errors += wrong_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
-    if problems:  # Mistyped keys may be the cause; a site that loads reports them itself.
+    if (
+        problems
+    ):  # Mistyped keys may be the cause. If the site can be loaded, they are reported after loading.
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
         fix = f"add {TYPES}/NAME.json, or run `bifolio init`"
@@ -267,11 +274,11 @@ def _configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Return problems of interrupted writes, which are finished or dropped as a server would."""
+    """Finish or discard interrupted writes, as a server would. Return a problem for each."""
     try:
         check_state_folder(root)
     except SetupError:
-        return []  # Never execute journals from a folder that others can write to.
+        return []  # A journal must not be executed from a folder that others can write to.
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:

@@ -20,7 +20,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each content file without a type, and each description without its file."""
+    """Yield a problem for each content file that belongs to no type, and for each description without its
+    media file.
+    """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
         if is_upload(path):
@@ -34,7 +36,9 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Return whether a path may only be a document. Trees of site generators have other files, too."""
+    """Whether a file at this path should be a document. The trees of site generators also contain other
+    files.
+    """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
         if not path.endswith(read):
@@ -48,8 +52,8 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
-        return False  # It documents a folder of data files.
-    # If the whole site is such a tree, it also has Bifolio's files and the repository's.
+        return False  # This file documents a folder of data files.
+    # If the whole site is such a tree, it also contains Bifolio's and the repository's own files.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
@@ -84,13 +88,15 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 
 # --- versions -------------------------------------------------------------------------------------
 
-# Without a timestamp in the file, the time of its commit or copy counts. Copying a site can set times
-# up to this far apart.
+# A file without a timestamp has the time of its commit or copy. Copying a site can set times that differ
+# by up to this much.
 MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield files named like a locale of another document that the type or site lacks."""
+    """Yield a problem for each file named like a translation of another document into a locale that the type
+    or site lacks.
+    """
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
         stem, last = os.path.splitext(os.path.splitext(path)[0])
@@ -106,7 +112,9 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield locales and drafts without a documentId, if another file of the same name has one."""
+    """Yield a problem for each locale or draft without a documentId, if another file with the same name
+    contains one.
+    """
     for path, (written, other) in written_ids(audit).items():
         what = f'has no documentId, while {other} has "{written}": they are two documents'
         fix = f"write documentId: {written}"
@@ -114,7 +122,9 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return by path the documentId that a file should have, and the file of the same name with it."""
+    """Return, by path, the documentId that a file should contain, and a file with the same name that contains
+    it.
+    """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
         claim = audit.claims.get(path)
@@ -130,7 +140,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield documents that exist in another locale, but not in the default one."""
+    """Yield a problem for each document that exists in another locale, but not in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -148,7 +158,9 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield documents of localised types that are missing in a locale (with `--translations`)."""
+    """Yield a problem for each document of a localized type that is missing in a locale (with
+    `--translations`).
+    """
     default = audit.settings.locales.default
     for type_ in audit.types:
         for locale in audit.settings.locales.available if type_.localized else ():
@@ -175,14 +187,16 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the existing file of the same name in another locale, which may be broken."""
+    """Return the existing file with the same name in another locale, even if it is broken."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield drafts older than the published version: publishing them would restore old text."""
+    """Yield a problem for each draft older than its published version. Publishing it would restore old
+    text.
+    """
     for document in audit.documents.values():
         if document.status != DRAFT:
             continue

@@ -1,4 +1,4 @@
-"""Check of relations to users, if the accounts database exists: a clone has none."""
+"""Check of relations to users. It requires the accounts database, which a git clone does not contain."""
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
@@ -13,7 +13,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
-    """Return the snapshot of a site with its users, and a sentence on what could not be checked."""
+    """Return the snapshot of a site including its users, and a sentence about relations that could not be
+    checked.
+    """
     snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))
     if not count:

@@ -1,1 +1,1 @@
-"""Commits of writes through the API: when they are made, with which files and messages."""
+"""Commits of API writes: their time, files and messages."""

@@ -1,4 +1,4 @@
-"""Commits made before their write, for a git remote to accept or refuse."""
+"""Commits created before their write, for the git remote to accept or reject."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,9 +17,10 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Make a commit of some files on top of `base`, without a ref; none if git ignores all files.
+    """Create a commit of some files on top of `base`, without a ref. The result is empty if git ignores all
+    files.
 
-    Trailers name the `documents`. Runs the hooks of the repository. Raises CommitError.
+    The trailers contain `documents`. Runs the repository's hooks. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)

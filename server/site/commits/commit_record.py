@@ -1,4 +1,4 @@
-"""The effect of this server's commits on the served state: timestamps of the committed files."""
+"""Effect of this server's commits on the served state: new timestamps for the committed files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,19 +14,20 @@ from server.storage.git.repository import Tree
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Move the branch to a commit with `move_head`, and return the record of it; None if nothing changes.
+    """Call `move_head` to move the branch to a commit. Return the record of the commit, or None if nothing
+    changes.
 
-    Requires the write lock, with git's index locked.
+    Requires the write lock and git's index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
-    has_moved = git_moved(contents.root, before)  # for example by `git status`, which updates the index
+    has_moved = git_moved(contents.root, before)  # For example, `git status` updates the index.
     move_head()
-    if not is_current:  # Another program has committed before, which is not served yet, either.
+    if not is_current:  # Another program's earlier commit is not served yet.
         return rescan_all(contents, (), contents.writes)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2
     git = with_commit(contents.root, before, commit, new.committed, files, renames=renames)
-    if has_moved:  # The next rescan reads what else has changed in the index.
+    if has_moved:  # Another program also changed the index; the next rescan reads that.
         git = replace(git, index=before.index)
     return rescan_committed(contents, git, files.keys())

@@ -1,7 +1,8 @@
-"""Commits of writes through the API, if the site's settings ask for them (docs/history.md).
+"""Commits of API writes, if the site's settings require them (docs/history.md).
 
-A write is queued before its response, and committed without the site's write lock: by its request or, if git
-is busy or the settings delay commits, later by `server.site.background.jobs`.
+A write is queued before its response is sent, and committed without the site's write lock. Usually the
+request itself commits it. If git is busy or the settings delay commits, `server.site.background.jobs` commits
+it later.
 """
 
 import logging
@@ -56,21 +57,22 @@ from server.storage.intent import Write
 log = logging.getLogger("bifolio")
 
 PENDING = "pending"
-QUEUE_TIMEOUT_S = 5.0  # How long a request waits for earlier commits.
-GIT_LOCK_TIMEOUT_S = 2.0  # How long to wait for git commands that lock the index or commit.
-INDEX_TIMEOUT_S = 1.0  # How long a git command may take between writing files and its index.
-BACKOFF_S = 1.0  # After a failure, requests leave commits to the background for so long.
-HOOK_RETRY_INTERVAL_S = 30.0  # Interval between retries of a refused commit.
-REPOSITORY_CACHE_TTL_S = 5.0  # How long the repository's location and hooks are cached.
-GC_INTERVAL_S = 600.0  # How often `git gc --auto` runs.
+QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
+GIT_LOCK_TIMEOUT_S = 2.0  # Wait this long for git commands that lock the index or commit.
+INDEX_TIMEOUT_S = 1.0  # Wait this long for a git command to write its index after its files.
+BACKOFF_S = 1.0  # For this long after a failure, only the background job commits.
+HOOK_RETRY_INTERVAL_S = 30.0  # A rejected commit is retried at this interval.
+REPOSITORY_CACHE_TTL_S = 5.0  # The repository's location and hooks are cached for this long.
+GC_INTERVAL_S = 600.0  # `git gc --auto` runs at this interval.
 
 
 class Committer:
-    """Commits the writes of the site at `root`.
+    """Commits the writes to the site at `root`.
 
-    `locked` holds the site's write lock, with the state up to date; under it, `append` appends a record to
-    the change log. `committed` is called with the name and commit of each committed write. `write_again`
-    repeats, under the lock, writes that git has reverted (see `reverted`).
+    - `locked` returns a context manager that holds the site's write lock with an up-to-date state.
+    - `append` appends a record to the change log. It requires that lock.
+    - `committed` is called with the queue name and commit of each committed write.
+    - `write_again` repeats writes that git has reverted (see `reverted`). It requires that lock.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        self._refused: dict[str, float] = {}  # by write: time of the next attempt
+        self._refused: dict[str, float] = {}  # time of the next attempt, by write
 
     @property
     def _delay(self) -> timedelta | None:
@@ -99,10 +101,10 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager, under the write lock: queue the write that is made in the block.
+        """Context manager: queue the write that is made in the block. Requires the write lock.
 
-        Yields its name, or "" if it needs no commit. Raises StorageError, before the block, if the queue
-        can't be written.
+        Yields the write's name, or "" if it needs no commit. Raises StorageError before the block if the
+        queue can't be written.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -131,19 +133,21 @@ class Committer:
             raise StorageError(f"The commit can't be queued: {error.strerror}") from error
         with self.queue.making(self.root, name, metadata):
             yield name
-        with suppress(OSError):  # It stays staged; the next holder of the write lock settles it.
+        with suppress(
+            OSError
+        ):  # On failure, the write stays staged until the next holder of the write lock queues it.
             self.queue.keep(name)
             if joined and joined.move and joined.move():
                 self.queue.finish(name, joined.ready)
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Add a planned write to a chain; return whether another can be prepared on top."""
+        """Add a planned write to a chain. Return whether another write can be prepared on top of it."""
         return chain.add(self._replica.contents, writes)
 
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message of writes, without trailers, and the documents for the trailers."""
+        """Return the commit message for writes, without trailers, and the document names for the trailers."""
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -151,13 +155,15 @@ class Committer:
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        """Finish or drop queued writes of killed processes, under the lock; return whether files changed."""
+        """Finish or discard the queued writes of killed processes. Return whether files changed. Requires the
+        write lock.
+        """
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write and those before it; return its commit, PENDING, or "" if it needs none.
+        """Commit a write and all earlier ones. Return its commit, PENDING, or "" if it needs none.
 
-        `at_once` overrides the delay of the settings.
+        `at_once` overrides the delay in the settings.
         """
         if not name:
             return ""
@@ -168,10 +174,10 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and clean up; called in the background."""
+        """Commit all writes that are due, and clean up. Called in the background."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # Taking the lock settles what a killed process has left.
+                pass  # Acquiring the lock settles the staged writes of a killed process.
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -179,11 +185,11 @@ class Committer:
         makes_objects = self._delay is not None or self._replica.state.settings.git.follow is not None
         if makes_objects and time.monotonic() - self._gc_at > GC_INTERVAL_S:
             self._gc_at = time.monotonic()
-            with suppress(CommitError):  # Packs many loose objects, by the repository's settings.
+            with suppress(CommitError):  # Packs loose objects if the repository's settings require it.
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        """Remove the index lock that a killed process of this server left before committing anything."""
+        """Remove the index lock of a killed process of this server that had not committed anything."""
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
             with self.queue.committing(0.0) as alone, suppress(CommitError):
@@ -193,7 +199,7 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all pending writes, even if not due. Failed ones stay in the queue."""
+        """Commit all pending writes, even those not yet due. Failed writes stay in the queue."""
         if self.queue.pending():
             self._drain(QUEUE_TIMEOUT_S, early=True)
 
@@ -204,11 +210,11 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files, as they are. Returns the commit, "" for none.
+        """Commit only the given files, with the given contents. Return the commit, or "" for none.
 
-        Trailers name the `documents`. The commit is queued first, so that it survives a killed process.
-        Raises CommitError: if a hook refuses it, while git is busy, and if a write of one of the files is
-        still pending.
+        The trailers contain `documents`. The commit is queued first, so that it survives a crash. Raises
+        CommitError if a hook rejects it, if git is busy, or if an earlier write to one of the files is still
+        pending.
         """
         self.flush()
         metadata = {
@@ -232,7 +238,7 @@ class Committer:
                     raise CommitError("other commits are taking long")
                 for write in self.queue.pending():
                     if write.name == name:
-                        self._repository_cache = None, 0.0  # Notice a hook that was just added.
+                        self._repository_cache = None, 0.0  # Detects hooks that were just added.
                         repository, by_git = self.repository()
                         remove_own_lock(repository)
                         repository.require_quiet()
@@ -243,7 +249,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Move the branch to a merge commit that changes no files except `beside`; see `finish`."""
+        """Move the branch to a merge commit that changes no files except `beside`. See `finish`."""
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -253,10 +259,10 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Make a commit on top of `new.base` without moving a ref, after the repository's hooks accepted it.
+        """Create a commit on top of `new.base` without moving a ref, if the repository's hooks accept it.
 
-        If it is `ready`, only check whether git is busy. Returns an empty Made if git would ignore every
-        change. Raises CommitError: if a hook refuses it, and while git is busy.
+        If `new.ready` is set, that commit is returned after a check that git is not busy. Returns an empty
+        Made if git would ignore every change. Raises CommitError if a hook rejects the commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -275,7 +281,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit what is due in the queue, or up to one write. Failed writes stay in the queue."""
+        """Commit the queued writes that are due, up to the write `until` if given. Failed writes stay in the
+        queue.
+        """
         try:
             with self.queue.committing(seconds) as alone:
                 if alone and not (until and not self.queue.is_pending(until)):
@@ -292,7 +300,7 @@ class Committer:
         repository, by_git = self.repository()
         remove_own_lock(repository)
         repository.require_quiet()
-        blocked: set[str] = set()  # files of failed writes: later writes of them must wait
+        blocked: set[str] = set()  # files in failed commits; later writes to them must wait
         for group in groups:
             if not blocked.isdisjoint(group.files) or not self._try(repository, group, by_git=by_git):
                 blocked.update(group.files)
@@ -300,7 +308,7 @@ class Committer:
                 return
 
     def repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether `git commit` must make its commits. Raises CommitError."""
+        """Return the repository, and whether commits must be made by `git commit`. Raises CommitError."""
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -309,7 +317,9 @@ class Committer:
         return cached
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group; return False if it was refused, for example by a hook, to retry later."""
+        """Commit a group. Return False if it was rejected, for example by a hook, and will be retried
+        later.
+        """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
             return False
@@ -321,7 +331,7 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._log_failure(error)
-            if group.last.asked:  # The request has ended; do not retry.
+            if group.last.asked:  # The request has ended, so do not retry.
                 self.queue.drop(name)
             return False
         if not self.queue.waiting:
@@ -329,17 +339,17 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group, again if another program committed at the same time. Raises CommitError."""
+        """Commit a group. Retry if another program commits at the same time. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
-            wait_for_index(repository, deadline)  # Avoids commits that would be discarded.
+            wait_for_index(repository, deadline)  # Otherwise the new commit might have to be discarded.
             head = repository.head()
             try:
                 commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
                 break
             except CommitError as error:
                 if not error.overtaken and (is_full(str(error)) or repository.head() == head):
-                    raise  # A retry would fail again.
+                    raise  # A retry would fail too.
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._log_places(group)
@@ -360,7 +370,7 @@ class Committer:
         return NewCommit(files, group.message, author, at, committer, now, base, *joined, exact=last.exact)
 
     def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Make a commit and move the branch to it; return "" if there is nothing to commit."""
+        """Create a commit and move the branch to it. Return "" if there is nothing to commit."""
         if new.joins:
             return self._commit_merge(repository, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
@@ -372,7 +382,7 @@ class Committer:
             return commit
         commit = prepare_commit(repository, new, head, changed)
         with locked_index(repository, changed) as index:
-            if (now := repository.head()) != head:  # From here on, the branch can't move.
+            if (now := repository.head()) != head:  # The branch can't move while the index is locked.
                 if changes_of(repository, new, now) != changed:
                     raise CommitError("another program has committed the same files", overtaken=True)
                 head, commit = now, prepare_commit(repository, new, now, changed)
@@ -381,15 +391,17 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge: the commit that is ready if it still fits, else a new one."""
+        """Move the branch to a merge commit: the existing one if it still fits, else a new one."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
-        goes_back = new.exact and head == new.base  # to an ancestor
-        if not goes_back and is_ancestor(self.root, new.joins, head):  # Made by a killed process, or by hand.
+        goes_back = new.exact and head == new.base  # The branch moves back to an ancestor.
+        if not goes_back and is_ancestor(
+            self.root, new.joins, head
+        ):  # A killed process or a user has already merged.
             self._sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
         if new.ready and head == new.base and find_commit(self.root, new.ready):
             commit = new.ready
-        elif new.exact:  # The files are edits now; the caller must merge again.
+        elif new.exact:  # The files remain as uncommitted edits, and the caller must merge again.
             return ""
         else:
             make = prepare_by_git if by_git else prepare_commit
@@ -409,7 +421,9 @@ class Committer:
             self._append(record)
 
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
-        """Return the commit that already contains a write, if a killed process of this server made it."""
+        """Return the last commit if it already contains the write, because a killed process of this server
+        made it. Else return "".
+        """
         if not head or not is_own_commit(repository, head, new.files):
             return ""
         self._sync_index(repository, repository.versions(head, new.files))
@@ -421,9 +435,11 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: hold the write lock, after repeating the writes that git has reverted.
+        """Context manager: acquire the write lock, repeat the writes that git has reverted, and hold the
+        lock.
 
-        Requires the index lock, which keeps other git commands from reverting more. Raises CommitError.
+        Requires the index lock, which prevents other git commands from reverting more writes. Raises
+        CommitError.
         """
         with self._locked():
             try:
@@ -433,7 +449,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore what git has reverted; requires the lock.
+        """Return writes that restore the files git has reverted. Requires the write lock.
 
         Raises CommitError and GitError.
         """

@@ -1,4 +1,4 @@
-"""Grouping of pending writes into commits, and their due times."""
+"""Grouping of pending writes into commits, and the times when commits are due."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,7 +10,7 @@ from server.storage.git.commit_queue import Pending
 
 @dataclass(slots=True)
 class Group:
-    """Writes of one author that become one commit."""
+    """Writes by one author that become one commit."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -31,9 +31,9 @@ class Group:
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     """Return the commits to make now, in order.
 
-    Writes of one author become one commit, unless another author has written the same file in between. A
-    commit waits for earlier ones with the same files. Merges and explicitly requested commits are separate,
-    and due at once.
+    All pending writes by one author become one commit, unless another author has written the same file in
+    between. A commit waits for earlier commits with the same files. Each merge and each explicitly requested
+    commit is a separate commit and due immediately.
     """
     groups: list[Group] = []
     for write in pending:
@@ -46,7 +46,9 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     waiting: set[str] = set()
     for group in groups:
         waited_s = now - last[_author(group.last)]
-        is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()  # or the clock was set back
+        is_due = (
+            group.last.alone or not 0 <= waited_s < after.total_seconds()
+        )  # A negative value means that the clock was set back.
         if is_due and waiting.isdisjoint(group.files):
             ready.append(group)
         else:

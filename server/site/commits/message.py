@@ -18,21 +18,25 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
-MAX_TITLE_CHARS = 60  # Longer titles are cut in messages.
-MAX_LISTED_DOCUMENTS = 50  # More documents are only counted.
+MAX_TITLE_CHARS = 60  # Longer titles are truncated in messages.
+MAX_LISTED_DOCUMENTS = 50  # Beyond this number, documents are only counted.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-# Lines that begin like our trailers, or after which git ignores trailers (from `git commit --verbose`).
+# Lines that begin like our trailers, and the scissors line after which git ignores trailers.
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """The author of a write, with the message of the request, if any.
+    """Author of a write, and the commit message from the request, if any.
 
-    These functions take the result of the write: `addressed` returns the requested documents as (uid, id), so
-    that the message omits others that changed with them (None: all); `joined` returns the merge that it
-    commits; `describe` returns the message if the request has none. `keep` is a context manager around the
-    write that saves files for undo. `source` is the origin (`server.site.change.Origin`).
+    Three functions receive the result of the write:
+    - `addressed` returns the requested documents as (uid, id). The message then omits other changed
+      documents. If `addressed` is None, the message lists all.
+    - `joined` returns the merge that the write commits.
+    - `describe` returns the message if the request contains none.
+
+    `keep` returns a context manager around the write that saves its files for undo. `source` is the origin
+    (`server.site.change.Origin`).
     """
 
     actor: str
@@ -50,21 +54,22 @@ class Authorship:
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """Return a context manager that saves the files that writes in its block replace, for undo."""
+    """Return a context manager that saves the files replaced in its block, for undo."""
     return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge: `joins` is the second parent of its commit, `base` the first.
+    """A merge to commit. `base` and `joins` are the first and second parent.
 
-    `ready` is the finished commit, if any; if `exact`, no other will do. `changed` are all files that differ
-    from `base`, as the write has them. `at` is its time in seconds since 1970, None to read it from git.
-    `names` are refs to set to commits. `beside` are files that are checked out with it, since the journal
-    can't write them.
-
-    `move` moves the branch once the files are in place, and returns whether it did; otherwise that is done
-    later. `index` is the git index until then.
+    - `ready` is the existing merge commit, if any. If `exact`, no other commit may be created instead.
+    - `changed` are all files that differ from `base`, with the versions the write contains.
+    - `at` is the commit's time in seconds since 1970. If it is None, it is read from git.
+    - `names` are refs to set, with their commits.
+    - `beside` are files that the journal can't write. They are checked out together with the merge.
+    - `move` is called when the files are written. It moves the branch and returns whether that succeeded; if
+      not, the branch is moved later.
+    - `index` is the mark of the git index before the branch moves.
     """
 
     base: str
@@ -86,7 +91,9 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that a write changes: names for trailers and sentences, and the verb of the change."""
+    """A document that a write changes: its name for trailers, its kind and title for sentences, and what the
+    write does.
+    """
 
     key: Key
     name: str
@@ -101,7 +108,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One file of a document: its content after the write, or before it was deleted, and its old content."""
+    """One changed file of a document. `document` is the new content, or the last content of a deleted file.
+    `before` is the old content.
+    """
 
     write: Write
     document: Document | None = None
@@ -111,7 +120,7 @@ class _FileChange:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """Return the documents and media files that writes change, without repetition, in order of files."""
+    """Return the documents and media files that writes change, each once, in the order of the files."""
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
         upload = media_key(write.path)
@@ -145,7 +154,9 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return what a write does to a document; `snapshot` is the state before."""
+    """Return the verb for what a write does to a document, such as "Unpublish". `snapshot` is the state
+    before the write.
+    """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}
     for locale, status in sorted(before - after):
@@ -162,7 +173,7 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the message of one write, without trailers."""
+    """Return the message for one write, without trailers."""
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()
@@ -171,7 +182,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Join several sentences into one message with a list."""
+    """Combine several sentences into one message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -181,14 +192,14 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append machine-readable trailers to a message: actor and documents."""
+    """Append machine-readable trailers to a message: the actor and the documents."""
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """Return a client's message without control characters and without lines that look like our trailers."""
+    """Remove control characters from a client's message, and indent lines that look like our trailers."""
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

@@ -1,8 +1,8 @@
-"""Detection of uncommitted writes that a git command has reverted, to repeat them.
+"""Detection of uncommitted writes that a git command has reverted, in order to repeat them.
 
-`git reset --hard`, `git checkout PATH` and `git restore` restore files that differ from the index, as
-uncommitted writes do. A write was acknowledged, so it outlasts such a command. Edits by hand are not git
-commands and stay, even if they undo a write.
+`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index, which
+includes uncommitted writes. An acknowledged write must survive such a command, so it is repeated. Edits by
+hand are preserved, even if they undo a write.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,14 +21,15 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Return whether the files of some writes on disk are as written."""
+    """Whether all files on disk match the given writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
-    """Return, by path, the last write of each file that is neither as written nor as served.
+    """Return the last write to each file whose content on disk is neither the written nor the served one, by
+    path.
 
-    A served content was decided when it was read: it is an edit by hand.
+    If the file on disk is the served one, it has already been read and accepted as an edit by hand.
     """
     last = {path: write for write in pending for path in write.files}
     return {
@@ -40,9 +41,10 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, P
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> list[Write]:
-    """Return writes that restore files which git has reverted to their version in a commit.
+    """Return writes that restore the files that git has reverted to a committed version.
 
-    Files that were committed since in another version are left. Raises CommitError and GitError.
+    A file is skipped if others have committed another version since the write. Raises CommitError and
+    GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -51,7 +53,9 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> li
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         write = unseen[path]
-        if not any(tree.get(path) == file for tree in trees):  # The user has staged this version.
+        if not any(
+            tree.get(path) == file for tree in trees
+        ):  # This version is in no commit: the user has staged it.
             continue
         if not is_overtaken(root, path, write.files[path], write.base, head):
             writes.append(_write(root, path, write.files[path]))
@@ -66,7 +70,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file as the site serves it; None if it serves none."""
+    """Return the signature of a file as it is served, or None if it is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

@@ -1,1 +1,1 @@
-"""Preparation of writes, and agreement with a git remote before they are made."""
+"""Preparation of writes, and their acceptance by a git remote before they are made."""

@@ -1,4 +1,4 @@
-"""Preparation of a write on a state: collects its files without writing."""
+"""Preparation of a write: collects its file changes without writing them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,13 +21,12 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# Processor time including git commands, without waiting for other threads. Slower changes are never
-# prepared under the lock.
+# Changes that need more processor time, including git commands, are never prepared under the lock.
 MAX_LOCKED_CPU_S = 0.05
 
 
 class Arbiter(Protocol):
-    """Asks a git remote to accept a write, and makes the write if it does."""
+    """Sends each write to a git remote for acceptance, and applies accepted writes."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -41,7 +40,7 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit files as they are."""
+        """Commit files with their current contents."""
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
         """See `agreeing`."""
@@ -49,9 +48,10 @@ class Arbiter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write prepared before a git remote has accepted it; possibly again, and on top of others.
+    """A write that is prepared before the git remote has accepted it, possibly several times and on top of
+    other writes.
 
-    `first` remembers the versions that it was first prepared on; `chain` has the writes before it.
+    `first` records the versions on which it was first prepared. `chain` contains the writes before it.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -66,7 +66,7 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Prepare a change on a state; raises what its `prepare` raises."""
+    """Prepare a change on a state. Raises any exception from its `prepare`."""
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -80,15 +80,15 @@ def prepare_on(
 
 
 def _seconds_spent() -> float:
-    """Return the processor time of this thread and of the git commands that it has waited for."""
+    """Return this thread's processor time plus the time it has waited for git commands."""
     return time.thread_time() + seconds_in_git()
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager: check out a finished commit on top of `base`, within the block.
+    """Context manager for the checkout of an existing commit on top of `base`.
 
     If a git remote must accept each write first, it has accepted the commit when the block begins. Yields
-    False if others were faster; their commits are checked out then. Raises RemoteError.
+    False if other commits arrived first; those are checked out then. Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

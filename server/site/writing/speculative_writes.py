@@ -1,4 +1,4 @@
-"""Chains of writes that are prepared on top of each other before any is made."""
+"""Chains of writes that are prepared on top of each other before any of them is made."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,13 +24,15 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class Chain:
-    """Prepared writes that are not made yet; for one thread. Implements `Files` of changesets."""
+    """Writes that are prepared but not made yet. Not thread-safe. Implements `Files` for changesets."""
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """`begun` is the served snapshot, on which the first write is prepared."""
+        """Create an empty chain on the served snapshot `begun`."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
-        self._contents: dict[str, tuple[bytes, Signature] | None] = {}  # None for a deleted file
+        self._contents: dict[
+            str, tuple[bytes, Signature] | None
+        ] = {}  # The value is None for a deleted file.
         self._replaced: list[Document] = []
         self._disk = WorkingTree(root)
 
@@ -55,7 +57,7 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries of some writes' files before these, given the site's entries."""
+        """Return the entries of the written files before these writes. `entries` are the site's entries."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -73,7 +75,9 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write; False if none can be prepared on it, because it has media, schemas or links."""
+        """Add a write. Return False for media, schemas or links, on which no further write can be
+        prepared.
+        """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
             return False
@@ -99,7 +103,8 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Return writes prepared on others, updated after those were made; `written` are their files.
+    """Update writes that were prepared on top of others, after the others were made. `written` are the
+    others' files.
 
     Raises ConflictError if a file has changed since.
     """
