@@ -1,1 +1,1 @@
-"""Changes of documents, as new texts of files."""
+"""Changes to documents, computed as new file texts."""

@@ -25,9 +25,10 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return the default value of an attribute, or its empty value; invalid defaults are ignored.
+    """Return an attribute's default value, or its empty value if it has no default. An invalid default
+    becomes None.
 
-    The default of a password is hashed.
+    A password's default is hashed.
     """
     if attribute.has_default:
         reading: Any = None
@@ -39,12 +40,12 @@ def default_of(attribute: Attribute) -> Any:
     return empty_value(attribute)
 
 
-# Saves 0.1 s of each write without such a password.
+# The cache saves 0.1 s in each write that uses the default.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """Return the hash of a password's default, cached because hashing is slow.
+    """Return the hash of a password's default. It is cached, because hashing is slow.
 
-    Documents may share it, since the password is public in the schema.
+    Documents may have the same hash, because the password is public in the schema.
     """
     return hash_password(text)
 
@@ -93,13 +94,13 @@ def _parse_timestamp(tree: Tree) -> str:
 
 
 def _to_whole_number(tree: Tree) -> Tree:
-    """Return a JSON number such as 5.0 as an int; anything else unchanged."""
+    """Convert a JSON number such as 5.0 to an int. Other values are returned unchanged."""
     whole, _, fraction = tree.partition(".") if type(tree) is Plain else ("", "", "")
     return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the texts of a body that are read as JSON (`read_scalar`), in its components too."""
+    """Yield the texts in a body that are parsed as JSON (`read_scalar`), including those in components."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree
@@ -114,7 +115,7 @@ def _parse_form_value(tree: Tree) -> Tree:
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # It is plain text after all.
+            pass  # It is plain text, not JSON.
     return tree
 
 

@@ -1,4 +1,4 @@
-"""The context of a change: the current site, and the files as they will be."""
+"""Context of a change: the current site, and the files as they will be after the change."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-MAX_FILES = 1000  # Files of one write: of the document and of related ones.
+MAX_FILES = 1000  # One write may change at most this many files, including those of related documents.
 TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
 
 
@@ -35,9 +35,10 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The versions that a write was first prepared on, in the order of its queries.
+    """The versions on which a write was first prepared, in the order of its queries.
 
-    If another machine is faster, a write that a git remote must accept is prepared again.
+    A write that needs acceptance by a git remote is prepared again if another machine's write was accepted
+    first.
     """
 
     def __init__(self) -> None:
@@ -55,11 +56,13 @@ class FirstSeen:
             self._versions.clear()
 
     def again(self) -> None:
-        """Keep the current versions as the first ones for all later preparations."""
+        """Mark the recorded versions as the first ones for all later preparations."""
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions that the write was first prepared on, given the current ones."""
+        """Return the versions on which the write was first prepared. At the first preparation, these are
+        `current`.
+        """
         if not self.is_again:
             self._versions.append(current)
             return current
@@ -69,11 +72,11 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One change's view of the site: snapshot, files to write, and the timestamp `now`.
+    """View of the site for one change: snapshot, files to write, and the timestamp `now`.
 
-    `touched` maps the paths that the change has set or removed to their old documents. `recent` yields
-    earlier versions of a document in a locale, newest first. `first` has the versions of the first
-    preparation.
+    - `touched` maps each path that the change has set or removed to its old document.
+    - `recent` yields earlier versions of a document in a locale, newest first.
+    - `first` contains the versions on which the change was first prepared.
     """
 
     snapshot: Snapshot
@@ -84,17 +87,17 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
-    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of earlier steps of the same change
-    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # by path, with the text
+    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` from earlier steps in the same change
+    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # (text, tree) by path
 
     @property
     def layout(self) -> Layout:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return the context of a further change, which sees this one and adds to the same files.
+        """Return a context for a further change. It includes this change and adds to the same files.
 
-        Documents that this one replaces count as earlier versions.
+        Documents that this change replaces count as earlier versions.
         """
         if not self.touched:
             return self
@@ -105,9 +108,9 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return the context of a further step of the same change, which sees the earlier steps.
+        """Return a context for a further step in the same change. It includes the earlier steps.
 
-        Files that it touches are also added to this context's `touched`.
+        Files changed in that step are also added to this context's `touched`.
         """
         if not self.touched:
             return self
@@ -126,13 +129,13 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Return whether a set or removed file contained a published version, or will."""
+        """Whether a set or removed file contained a published version, or will contain one."""
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return the published version of a document, and its draft if that has its own file."""
+        """Return a document's published version, and its draft if the draft has its own file."""
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
             for status in (PUBLISHED, DRAFT)
@@ -140,7 +143,9 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version with its own file. Raises ConflictError if a second file claims to be it."""
+        """Return a version that has its own file. Raises ConflictError if a second file contains the same
+        version.
+        """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
             raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
@@ -154,7 +159,7 @@ class Context:
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return the parsed file of a document, by attribute. Raises ConflictError if it can't be read."""
+        """Return a document's parsed file, by attribute. Raises ConflictError if it can't be read."""
         with unreadable(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
@@ -169,7 +174,7 @@ class Context:
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
-            keys = {**keys, body.name: WRITTEN_NULL}  # An empty body would mean the default.
+            keys = {**keys, body.name: WRITTEN_NULL}  # An empty body would be read as the default.
         with unreadable(document.path):
             return change_text(document.path, self._text(document), type_.body, keys)
 
@@ -179,7 +184,9 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change keys in the file of a document that was not itself edited: its timestamps stay."""
+        """Change keys in the file of a document that the user did not edit directly. Timestamps are
+        unchanged.
+        """
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:
@@ -200,9 +207,9 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the file of a version; the file must be new or contain one of the `known` versions.
+        """Set a version's file. The file must be new or contain one of the `known` versions.
 
-        Raises ConflictError if it belongs to another document, or can't be read now.
+        Raises ConflictError if the file belongs to another document or can't be read now.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
@@ -212,13 +219,13 @@ class Context:
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
-        """Remove the file of a version. Raises ConflictError if it can't be read now."""
+        """Remove a version's file. Raises ConflictError if the file can't be read now."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Remove the file of another document's version. Raises ValidationError if too many files change."""
+        """Remove a file of another document. Raises ValidationError if too many files change."""
         self._refuse_too_many(document.path)
         self.remove(document)
 
@@ -231,7 +238,7 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: turn errors of a file that can't be read into a ConflictError with its path."""
+    """Context manager: convert errors from an unreadable file to a ConflictError with its path."""
     try:
         yield
     except SyntaxProblem as error:

@@ -1,13 +1,14 @@
-"""The draft merge: how a change affects the draft and the published version of a document in a locale.
+"""Draft merge: how a change affects the draft and the published version of a document in a locale.
 
-- A change that publishes starts from the draft, if any: the draft's changes are published with it, and the
-  draft's file becomes the published one.
-- An author who may not read drafts publishes nothing of a draft: the change starts from the published
-  version, and the draft gets the same change as well.
-- A change of a draft starts from it or, if there is none, from the published version, and creates a draft.
+- A change that publishes starts from the draft, if there is one. The draft's changes are published too, and
+  the draft's file becomes the published file.
+- An author without permission to read drafts must not publish a draft's changes. Their change starts from the
+  published version, and the same change is applied to the draft.
+- A change to a draft starts from the draft or, without one, from the published version. In that case, it
+  creates a draft.
 - A draft that equals the published version is removed.
 
-`documents.three_way_merge` merges two changes of one attribute.
+`documents.three_way_merge` merges two changes to the same attribute.
 """
 
 from dataclasses import dataclass
@@ -27,10 +28,10 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """The versions of a document that a change is merged with.
+    """The versions of a document to which a change is applied.
 
-    `draft` is the one to change or publish. `hidden_draft` is one that its author may not read, and thus not
-    publish.
+    `draft` is the draft to change or publish. `hidden_draft` is a draft that the author may not read, and
+    therefore must not publish.
     """
 
     published: Document | None
@@ -39,16 +40,17 @@ class DraftMerge:
 
     @property
     def base(self) -> Document | None:
-        """The version that the change starts from; None if there is only a hidden draft."""
+        """Return the version that the change starts from, or None if there is only a hidden draft."""
         return self.draft or self.published
 
 
 def plan_merge(
     published: Document | None, draft: Document | None, *, of_draft: bool, blind: bool
 ) -> DraftMerge:
-    """Return the versions that a change is merged with.
+    """Return the versions to which a change is applied.
 
-    `of_draft`: it writes a draft and publishes nothing. `blind`: its author may not read drafts.
+    `of_draft` means that the change writes a draft and publishes nothing. `blind` means that the author may
+    not read drafts.
     """
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
@@ -63,9 +65,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft; create its file if it has none.
+    """Write new values to the draft. If the draft has no file, create one.
 
-    `always`: write it with new timestamps even if the values are the same.
+    `always` writes the file with new timestamps even if the values are unchanged.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -88,9 +90,9 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish new values; the draft's file, if any, becomes the published one.
+    """Publish new values. If there is a draft, its file becomes the published file.
 
-    `always`: write it with new timestamps even if the values are the same.
+    `always` writes the file with new timestamps even if the values are unchanged.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -119,7 +121,9 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Remove a draft's file if its values `edited` equal the published `live`; return whether they do."""
+    """Remove the draft's file if its values `edited` equal the published values `live`. Return whether they
+    are equal.
+    """
     if draft is None or not same_values(live, edited):
         return False
     if draft.path != published.path:

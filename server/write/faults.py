@@ -1,4 +1,4 @@
-"""Faults in a request body, and the one error that lists them all."""
+"""Faults in a request body, and the single error that lists them all."""
 
 import json
 import math
@@ -15,11 +15,11 @@ from server.formats.tree import Plain, Tree, size_of
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
 
-MAX_FAULTS = 100  # Faults that an error lists.
+MAX_FAULTS = 100  # An error lists at most this many faults.
 MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
-MAX_QUOTE_CHARS = 2000  # Longer values are cut.
-UNSAID: Any = object()  # the value of a fault if the body has none at its path
-# Strapi's messages, which clients match, instead of those for problems in files.
+MAX_QUOTE_CHARS = 2000  # Longer values are truncated.
+UNSAID: Any = object()  # the value of a fault without a value in the body
+# Requests get Strapi's messages, on which clients rely, instead of those for problems in files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a body: its path, a sentence without the path, and the value."""
+    """One fault in a body: its path, a message without the path, and the value."""
 
     path: KeyPath
     sentence: str
@@ -38,16 +38,16 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """Return the error that lists the first MAX_FAULTS faults by path."""
+    """Return an error that lists the first MAX_FAULTS faults with their paths."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error for a body of a type in Strapi's form: in the order of the schema.
+    """Return Strapi's error for a body of a type, with the faults in the order of the schema.
 
-    Each fault quotes the value at its path, if the body has one.
+    Each fault quotes the value at its path, if there is one in the body.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -86,7 +86,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a body: its position in the order of the schema, its attribute and its value."""
+    """A path in a body: its sort position in the schema's order, its attribute and its value."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -109,7 +109,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """Return the value for an error, without passwords."""
+        """Return the value for an error. Passwords are omitted."""
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -126,7 +126,7 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """Return the type of a component value; None for other values, and for lists of components."""
+    """Return the type of a component value. Return None for other values and for lists of components."""
     if attribute is None or not attribute.holds_components:
         return None
     if attribute.component:
@@ -134,15 +134,17 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
     return schema.types.get(str(tree.get("__component"))) if listed and isinstance(tree, dict) else None
 
 
-# --- values that are quoted -----------------------------------------------------------------------
+# --- quoted values -----------------------------------------------------------------------
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value for an error: complete unless long; numbers sent as text become numbers."""
+    """Return a value for an error, in full unless it is long. Numbers sent as text are converted to
+    numbers.
+    """
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):
-        return json.dumps(_plain(tree))  # Strapi treats it as text.
+        return json.dumps(_plain(tree))  # Strapi treats such a value as text.
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):

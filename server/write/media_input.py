@@ -1,4 +1,4 @@
-"""Parsing of media attributes in a request body: files, one or a list, or files to add and remove."""
+"""Parsing of media attributes in a request body: one file, a list of files, or files to add and remove."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
-# Other keys of files in Strapi's media library; clients may send them back, and they are ignored.
+# More keys of files in Strapi's media library. Clients may send them back; they are ignored.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -23,18 +23,18 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser of media attributes against one snapshot; appends to `faults`."""
+    """Parser for media attributes, against one snapshot. It appends to `faults`."""
 
     snapshot: Snapshot
-    locale: str  # the site's default locale, used for files
+    locale: str  # the site's default locale, which all files have
     faults: list[Fault] = field(default_factory=list)
-    # Files by number as text, filled when the first number is looked up.
+    # files by number as text; filled when the first number is looked up
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the new upload paths of an attribute that has `current` ones.
+        """Return the new upload paths in an attribute. `current` are the current paths.
 
-        Raises ValidationError for a key that neither a file nor an operation has.
+        Raises ValidationError for a key that is neither a file's key nor an operation.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)
@@ -57,7 +57,9 @@ class MediaInput:
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """Return the distinct files that a value names; `known`: objects may only have keys of files."""
+        """Return the files that a value refers to, without duplicates. If `known`, unknown keys in objects
+        are rejected.
+        """
         found: dict[str, None] = {}
         for item in _as_list(value):
             if known and isinstance(item, dict):
@@ -79,7 +81,7 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the key of the file with a number or documentId."""
+        """Return the key of the file with a number or documentId, or None."""
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

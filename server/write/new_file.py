@@ -1,4 +1,4 @@
-"""The file of a new version: its name, location and text."""
+"""The file for a new version: its name, location and text."""
 
 import re
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from server.write.write_timestamps import timestamps_of_new_file
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
-# Device names of Windows, with any extension.
+# Device names on Windows, which are reserved with any extension.
 _DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Write a version that had no file to a path."""
+    """Write a version that has no file yet to a path."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,16 +38,16 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return the path of a new document, named after its uid attribute, `otherwise`, or its id.
+    """Return the path for a new document. Its name is the uid attribute, else `otherwise`, else the id.
 
-    `options.fileName` of the type takes precedence.
+    The type's `options.fileName` takes precedence.
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
-    # In lower case, since some file systems ignore case.
+    # Lower case, because some file systems ignore case.
     named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
@@ -61,7 +61,7 @@ def free_path(
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:
-    """Return whether a file has the name, in any locale, status and format."""
+    """Whether a file with this name exists, in any locale, status or format."""
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
@@ -77,9 +77,10 @@ def _is_path(text: str, folders: int) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a uid can be a file name on every system, without special meaning in a shell.
+    """Whether a uid is a valid file name on every system, without characters that are special in a shell.
 
-    Only ASCII, since file systems encode other letters differently. The uid of a draft may be anything.
+    Only ASCII is allowed, because file systems encode other letters differently. A draft's uid may be any
+    text.
     """
     return (
         len(text) <= MAX_NAME_BYTES

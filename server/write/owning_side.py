@@ -1,7 +1,7 @@
-"""Relations written from the derived side, and targets that only one document may have.
+"""Relations written from their derived side, and targets that only one document may have.
 
-A relation is stored in the files of its owning side. Writing the other side changes those files, in the
-versions that the request is about.
+A relation is stored in the files of its owning side. Writing the other (derived) side changes those files, in
+the same locale and status as the request.
 """
 
 from collections.abc import Iterable, Set
@@ -22,10 +22,10 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Changes relations in the files of other documents. `drafts_only`: the request writes a draft.
+    """Writer of relations in other documents' files. `drafts_only` means that the request writes a draft.
 
-    `blind`: its author may not read drafts, so only what it names is published. The written document itself
-    is skipped: its own file has its relations to itself.
+    `blind` means that the author may not read drafts, so only the targets in the request are published. The
+    written document itself is skipped, because its own write stores its relations to itself.
     """
 
     context: Context
@@ -34,15 +34,15 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return a Relinker for further relations, in a locale, that sees these changes."""
+        """Return a Relinker for further relations in a locale, based on the changes so far."""
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Make the owners of a derived relation refer to a document, or no longer.
+        """Add or remove references to a document in the owners of a derived relation.
 
-        If the document is published, so are earlier changes of the relation in drafts. A document without
-        drafts counts as published: owners that it names refer to it in both versions, even if their draft
-        already does.
+        If the document is published, earlier changes to the relation in owners' drafts are published too. A
+        document without drafts counts as published: the owners in the request refer to it in both versions,
+        even if their draft already does.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -76,7 +76,9 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Make the published versions of owners refer to a target as their drafts do, except `but`."""
+        """Copy references to a target from the owners' drafts to their published versions. Owners in `but`
+        are skipped.
+        """
         if not owner.draft_publish:
             return
         live = set(self._owners(owner, owning, target, PUBLISHED))
@@ -92,7 +94,9 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """Remove the targets of a one-to-one relation from all other documents."""
+        """Remove the targets of an exclusive relation (one-to-one or one-to-many) from all other
+        documents.
+        """
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 
@@ -109,7 +113,9 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """If the targets have no locales, remove them in other locales as well, except from `kept`."""
+        """Remove targets in other locales too, if the targets themselves are not localized. Documents in
+        `kept` are skipped.
+        """
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:
             return
@@ -153,7 +159,7 @@ class Relinker:
                 continue
             current = tuple(document.get(attribute.name))
             new = _with(current, add, attribute) if add is not None else _without(current, remove)
-            if only_draft and document is published and new != current:  # The write is only about the draft.
+            if only_draft and document is published and new != current:  # Only the draft may change.
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}
                 context.put(path, context.changed(document, changes))

@@ -1,4 +1,6 @@
-"""Hashing of a body's passwords before the write, because it is slow and writes wait for each other."""
+"""Password hashing for request bodies. It runs before the write, because it is slow and writes run one at a
+time.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -8,7 +10,7 @@ from server.errors import ValidationError
 from server.formats.tree import Plain, Tree
 from server.schema.model import Attribute, Schema, Type
 
-MAX_PASSWORDS = 10  # Hashing one takes 0.1 s.
+MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 
 
 def hash_passwords(
@@ -16,7 +18,8 @@ def hash_passwords(
 ) -> list[dict[str, Tree]]:
     """Return the data of bodies with hashed passwords.
 
-    Raises ValidationError for more than MAX_PASSWORDS, BusyError if too many others are being hashed.
+    Raises ValidationError for more than MAX_PASSWORDS, BusyError if too many passwords are being hashed at
+    the same time.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -31,7 +34,9 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield the values of a body with their attributes, in its components too; unknown keys are left out."""
+    """Yield each value in a body with its attribute, including values in components. Unknown keys are
+    skipped.
+    """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)
         if attribute is None:
@@ -61,7 +66,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # Unprintable text may be invalid: validation refuses it, or hashes it later.
+        # Unprintable text may be invalid, so validation rejects it or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

@@ -1,9 +1,11 @@
-"""Preparation of write requests: the changed files, checked against the current site.
+"""Preparation of write requests: computes the changed files and checks them against the current site.
 
-Each function takes a request and a context, puts the changed files into `context.changeset`, and returns the
-document's id. `Site.write` calls it, again with a new context if the site was changed meanwhile. All raise
-PreconditionError if `If-Match` names another version and the changes can't be merged, and ValidationError for
-data that the schema does not allow.
+Each function is called with a request and a context, puts the changed files into `context.changeset`, and
+returns the document's id. `Site.write` calls it, and calls it again with a new context if the site has
+changed in between.
+
+All functions raise PreconditionError if `If-Match` contains another version and the changes can't be merged,
+and ValidationError for data that the schema does not allow.
 """
 
 from collections.abc import Callable, Iterator
@@ -49,15 +51,15 @@ def update(request: WriteRequest, context: Context) -> str:
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """Set the values of a single type's document, creating it if needed."""
+    """Set the values of a single type's document. If it does not exist, create it."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """Delete a document in the request's locales; return "" if there was none.
+    """Delete a document in the request's locales. Return its id, or "" if it did not exist.
 
-    Locales that the site does not have are ignored.
+    Unknown locales are ignored.
     """
     address = _with_current_type(request.address, context)
     return _writer(request, context).delete(_check_match(request, address, context), request.locales)
@@ -83,9 +85,9 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare several writes, each of which sees the earlier ones.
+    """Prepare several writes. Each write is based on the result of the earlier ones.
 
-    Returns the result of each, and whether it was merged.
+    Returns, for each write, its result and whether it was merged.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -96,7 +98,7 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """Prepare one write; like `batch`, but its errors do not mention a batch."""
+    """Prepare one write. Like `batch`, but its errors do not mention a batch."""
     [(prepare, operation)] = request.operations
     return (_with_merge_flag(prepare, operation, context),)
 
@@ -109,7 +111,8 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
     """Return `written`. Raises ForbiddenError if a draft would change published content without permission.
 
-    It could by relations, for example to types without drafts, which the other side stores.
+    A draft can do so through a relation that is stored on the other side, for example to a type without
+    drafts.
     """
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
@@ -153,7 +156,7 @@ def _first(
 ) -> Document | None:
     """Return the version that a change was first prepared on, if another machine has changed it since.
 
-    None at the first preparation. Raises OvertakenError if the version was created or deleted since.
+    Returns None at the first preparation. Raises OvertakenError if the version was created or deleted since.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -183,7 +186,7 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """Return the address of a request after checking `If-Match`.
+    """Check `If-Match` and return the request's address.
 
     Raises OvertakenError if another machine has changed the document since the first preparation.
     """
@@ -198,7 +201,8 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Return the address, with id, of a document that exists in a requested locale; checks `If-Match`.
+    """Check `If-Match` and return the address, including the id, of a document that exists in a requested
+    locale.
 
     Raises NotFoundError, and ConflictError if its type no longer has drafts.
     """
@@ -217,9 +221,10 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that a change was made from, if it must be merged with later changes.
+    """Return the version that a change is based on, if the change must be merged with later ones. Else return
+    None.
 
-    None if that is the current version, or the caller may not learn of it.
+    Also returns None if the caller may not know about the document's drafts.
     """
     current = _current(address, context)
     may_learn = not address.draft or may_read_drafts(request.actor, address.type)
@@ -233,9 +238,9 @@ def _address(request: WriteRequest, context: Context) -> Address:
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """Return an address under the current schema.
+    """Return an address with its type from the current schema.
 
-    Raises NotFoundError, and ConflictError if changed settings or schemas no longer allow it.
+    Raises NotFoundError, and ConflictError if changed settings or schemas no longer allow the address.
     """
     address = _with_current_type(address, context)
     _require_fit(address, context)
@@ -260,7 +265,9 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """Return the version that `If-Match` is compared with, as a GET shows it; None for a new document."""
+    """Return the version that `If-Match` is compared with, as a GET returns it, or None for a new
+    document.
+    """
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)
     if address.type.kind != "singleType":

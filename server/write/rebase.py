@@ -27,9 +27,9 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """Return the version that `If-Match` names, as a GET of the address once showed it.
+    """Return the version in `If-Match`, as an earlier GET of the address returned it.
 
-    Raises UnknownVersionError if it is unknown.
+    Raises UnknownVersionError if that version is not known.
     """
     for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
@@ -38,7 +38,9 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that a GET of an address may have shown; for drafts also published ones."""
+    """Yield the versions that a GET of an address may have returned. For a draft, these include published
+    versions.
+    """
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
     for document in (*filter(None, [published]), *recent):
@@ -55,9 +57,9 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Turn a change of an earlier version into one of the current version, or of the versions `now`.
+    """Convert a change to an earlier version into a change to the current version, or to the versions `now`.
 
-    Raises OverlapError for attributes that others have changed as well, and ValidationError for faults.
+    Raises OverlapError if others have changed the same attributes, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -72,7 +74,7 @@ def rebase(
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        values, by_id = merged.values or values, False  # Only a body has ids of the earlier version.
+        values, by_id = merged.values or values, False  # Only the body contains ids from the earlier version.
     return _as_change(change, type_, values, values_of(current))
 
 
@@ -93,7 +95,7 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
         return links.apply(current, to_many=to_many) == targets
-    except ValidationError:  # It names a position next to a missing target.
+    except ValidationError:  # A position refers to a missing target.
         return False
 
 
@@ -103,9 +105,9 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return all three sides of each conflicting attribute, as far as the caller may see them.
+    """Return all three versions of each conflicting attribute that the caller may see.
 
-    Without the values if they are too large for a response.
+    If the values are too large for a response, they are omitted.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

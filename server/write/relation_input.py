@@ -16,9 +16,9 @@ CIRCULAR_MESSAGE = (
     "another one that is trying to connect before/after it"
 )
 
-Target = Any  # a documentId, or (uid, documentId) in a morph relation
-# Returns the target that an item names. If the last argument, whether it must exist, is False, it returns
-# None for an unknown number.
+Target = Any  # a documentId, or in a morph relation (uid, documentId)
+# Returns the target that an item identifies. The last argument is whether the target must exist; if not,
+# None is returned for an unknown number.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
@@ -33,9 +33,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change of a relation: `set` replaces all targets and overrides the rest (None: unused).
+    """A change to a relation. If `set` is not None, it replaces all targets and overrides the other
+    operations.
 
-    It keeps targets of the types `kept`, which the caller can't see.
+    Targets whose type is in `kept` are preserved, because the caller can't see them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -46,7 +47,7 @@ class Links:
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the targets after the change.
 
-        Raises ValidationError for a position next to a missing target.
+        Raises ValidationError for a position next to a target that is not connected.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -63,7 +64,9 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the set targets with the kept ones at their positions; a to-one target is replaced."""
+        """Return the new targets with the preserved ones at their old positions. A to-one target is
+        replaced.
+        """
         if targets_set and not to_many:
             return targets_set
         targets = list(targets_set)
@@ -75,10 +78,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored side of a relation within a type when its derived side is written.
+        """Return the stored targets after a change to the derived side, for a document that relates to
+        itself.
 
-        `target` is the entry in `current` by which the document relates to itself. Its position among others
-        belongs to the derived side.
+        `target` is the document's own entry in `current`. Positions in the change concern the derived side
+        only, so they are ignored here.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -94,9 +98,10 @@ class Links:
 
 
 class _Sequence:
-    """Ordered targets without repetition, as a doubly linked list: placing one takes constant time.
+    """Ordered targets without duplicates, as a doubly linked list, in which moving a target takes constant
+    time.
 
-    None is before the first and after the last.
+    None marks both the beginning and the end.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -125,9 +130,9 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
-    """Yield the connects so that each follows the one that it is placed next to, else in given order."""
+    """Yield the connects in the given order, except that each follows the target it is placed next to."""
     placed_targets, ready = set(targets), list[int]()
-    waiting: dict[Target, list[int]] = {}  # indexes of connects to place next to a target
+    waiting: dict[Target, list[int]] = {}  # indexes of the connects waiting for a target
     for number, connect in enumerate(connects):
         if connect.place not in ("before", "after") or connect.other in placed_targets:
             ready.append(number)
@@ -142,7 +147,9 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for connects next to each other in a circle, or next to missing targets."""
+    """Return the error for connects whose positions form a circle, or refer to targets that are not
+    connected.
+    """
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -161,15 +168,15 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse the change in a body (spec.md 4.3.3). `resolve` finds or rejects a target.
+    """Parse the change to a relation in a body (spec.md 4.3.3). `resolve` finds or rejects a target.
 
-    Targets may be populated objects: other keys are ignored. Raises ValidationError for invalid values.
+    Targets may be populated objects, whose other keys are ignored. Raises ValidationError for invalid values.
     """
     if value is None:
         return Links(set=())
     if not isinstance(value, dict) or _is_item(attribute, value):
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
-    if not (attribute.morph and attribute.derived):  # There, Strapi ignores other keys.
+    if not (attribute.morph and attribute.derived):  # Strapi ignores other keys there.
         refuse_operations(value, path)
     targets_set = None
     if value.get("set") is not None:
@@ -185,9 +192,9 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation value by the locales of the target documents that it names.
+    """Split a relation value by the locales of the targets in it.
 
-    An item without `locale` belongs to the locale of its `id`, else to the default one.
+    An item without `locale` belongs to the locale that its `id` identifies, or else to the default locale.
     """
     uid = attribute.target or ""
 
@@ -215,7 +222,7 @@ def divide_by_locale(
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
-    """Raise ValidationError for a key that is no relation operation."""
+    """Raise ValidationError for a key that is not a relation operation."""
     for key in value:
         if key not in (*OPERATIONS, "options"):  # Options have no effect here.
             dotted = attribute_path(path)
@@ -224,17 +231,17 @@ def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in a value that name targets."""
+    """Yield the objects in a value that identify targets."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items that must name their type in a stored morph relation; None for invalid ones.
+    """Yield the items that must contain their type in a stored morph relation, or None for invalid items.
 
-    A to-many relation needs lists, also within operations.
+    A to-many relation requires lists, also within operations.
     """
     if value is True:
-        return  # Refused by the check of relation values.
+        return  # The check of relation values rejects it.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):
@@ -266,7 +273,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            other = resolve(attribute, neighbour, path, True)  # A hidden draft does not count.
+            other = resolve(attribute, neighbour, path, True)  # A hidden draft counts as missing.
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)
             return Connect(target, place, other)

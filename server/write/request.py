@@ -15,7 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The address of a document version. Without an id: a new document, or a single type's."""
+    """Address of a document version. The id is None for a new document or a single type's document."""
 
     type: Type
     document_id: str | None
@@ -31,20 +31,20 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    """Return no attributes of a version."""
+    """Return no attributes."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A change of one version: the `data` of the body, and the `If-Match` condition.
+    """A change to one version: the `data` in the body, and the `If-Match` condition.
 
-    With `merge`, a change that does not meet the condition is merged with later changes; if they overlap,
-    `show` returns what the actor may see of attributes of a version.
-
-    The actor may relate to types that it may find; permission to write was checked before. With
-    `drafts_only`, it may write drafts but change nothing published. `users` are the possible targets of
-    relations to users. A deletion affects all `locales`.
+    - With `merge`, a change that does not meet the condition is merged with later changes. If they overlap,
+      `show` returns the attributes of a version that the actor may see.
+    - `actor` has already been permitted to write. It may relate to types that it may find.
+    - With `drafts_only`, the actor may write drafts but must not change anything published.
+    - `users` are the possible targets of relations to users.
+    - `locales` are the locales to delete, unpublish or discard.
     """
 
     address: Address
@@ -60,6 +60,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several changes in one step: functions of `prepare` with their requests."""
+    """Several changes that succeed or fail together: functions in `prepare` with their requests."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

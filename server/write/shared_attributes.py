@@ -1,4 +1,4 @@
-"""Attributes shared by all locales of a document: a change in one locale reaches the others."""
+"""Shared attributes: a change in one locale is copied to the document's other locales."""
 
 from collections.abc import Collection
 
@@ -14,11 +14,11 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write changed shared attributes to the other locales of a document.
+    """Write changed shared attributes to a document's other locales.
 
-    A draft's change reaches the drafts of other locales; a published one, both their versions. Drafts are
-    also written, even if unchanged, if one of `guesses` is shared: private values that must not be revealed
-    by an unchanged file.
+    A change to a draft is written to the other drafts. A published change is written to both versions in each
+    locale. If one of `guesses` is shared, drafts are written even if unchanged: `guesses` are private values,
+    and an unchanged file would reveal that a guess was correct.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

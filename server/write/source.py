@@ -1,4 +1,4 @@
-"""The source text of a document's file: mask passwords, keep unknown keys, replace the text."""
+"""Source text of a document's file: masking passwords, preserving unknown keys, replacing the text."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,32 +37,33 @@ from server.write.write_timestamps import stamp_text
 # --- masking --------------------------------------------------------------------------------------
 
 _HIDDEN_NEW = Plain("(hidden anew)")
-_MIN_MASKED_CHARS = 8  # Shorter passwords are masked only in their own attribute.
+_MIN_MASKED_CHARS = 8  # Shorter passwords are masked only in password attributes.
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with masked passwords, and the passwords in order of their masks."""
+    """A text with masked passwords, and the passwords in the order of their masks."""
 
     text: str
     passwords: tuple[str, ...] = ()
-    strays: bool = False  # whether there are hashes outside of password attributes
+    strays: bool = False  # whether there are passwords or hashes outside password attributes
 
     @property
     def version(self) -> str:
-        """The hash of the text: the first part of its entity tag."""
+        """Return the hash of the text: the first part of its entity tag."""
         return blake2b(self.text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mask_of(number: int) -> Plain:
-    """Return the mask of a file's password, counted from 0."""
+    """Return the mask for a password in a file. Numbers start at 0."""
     return Plain(f"(hidden {number + 1})")
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in the text of a file; for a later text, `earlier` has those masked before.
+    """Mask the passwords in a file's text. `earlier` are passwords masked in an earlier text; they get the
+    same masks.
 
-    Raises ConflictError for a text that can't be read and may contain a password.
+    Raises ConflictError if the text can't be parsed and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -81,7 +82,7 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """Mask hashes and known passwords elsewhere in a masked text."""
+    """Mask hashes and known passwords outside password attributes, in a text that is otherwise masked."""
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -91,7 +92,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Return whether documents of a type have passwords, including in components."""
+    """Whether documents of a type can contain passwords, including in components."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -106,9 +107,10 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes with passwords by name, in the order of the schema, masked by `mask`.
+    """Return the attributes that contain passwords, with the passwords replaced by `mask`, by name in schema
+    order.
 
-    A password is removed from its component if `mask` returns REMOVE.
+    If `mask` returns REMOVE, the password is removed from its component.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -139,7 +141,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the keys of a file's tree that its type does not define; see `options.otherKeys`."""
+    """Return the keys in a file's tree that its type does not define. See `options.otherKeys`."""
     if type_.other_keys is not None:
         return {}
     defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -147,12 +149,12 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Format some keys as the file at a path, with this text, would contain them."""
+    """Format keys as they would appear in the file at a path with this text."""
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse the keys in such a text. Raises SyntaxProblem."""
+    """Parse keys formatted by `text_of_keys`. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -174,9 +176,10 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A new text for the file of one version, or for the keys in it that its type does not define.
+    """A new text for the file of one version, or new values for the keys that its type does not define.
 
-    `if_match` names the text that it was made from. With `drafts_only`, nothing published may change.
+    `if_match` identifies the text on which the new one is based. With `drafts_only`, nothing published may
+    change.
     """
 
     address: Address
@@ -187,10 +190,10 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of a version's file; return the id of its document.
+    """Replace the text of a version's file. Return the document's id.
 
     Raises NotFoundError if the version has no file of its own, PreconditionError if its text is not the one
-    named, and ValidationError for a text that can't be this document's.
+    in `if_match`, and ValidationError if the new text would change the document's identity or is invalid.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -228,7 +231,7 @@ def _find_version(address: Address, context: Context) -> Document:
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
-    """Raise PreconditionError if a file's text is not the one that was read."""
+    """Raise PreconditionError if the file's text has changed since it was read."""
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -236,7 +239,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager: turn syntax errors of a request's text into a ValidationError with the line."""
+    """Context manager: convert syntax errors in a request's text to a ValidationError with the line."""
     try:
         yield
     except SyntaxProblem as error:
@@ -278,7 +281,9 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 
 
 def _read(context: Context, document: Document, text: str) -> Document:
-    """Parse the version in a new text. Raises ValidationError if it is another version."""
+    """Parse the version in a new text. Raises ValidationError if it would be another document, locale or
+    status.
+    """
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
     if entry is None or entry.document is None:
@@ -295,9 +300,9 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the changed attributes, and share them with other locales. Raises ValidationError.
+    """Validate the changed attributes, and write shared ones to other locales. Raises ValidationError.
 
-    All attributes are validated for a published version of a type with drafts, as in any write.
+    For a published version of a type with drafts, all attributes are validated, as in any write.
     """
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

@@ -1,4 +1,4 @@
-"""Undo of a write: restores the exact old bytes of its files, if they are as the write left them."""
+"""Undo of a write: restores its files' exact old bytes, if the files have not changed since the write."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,17 @@ from server.write.context import Context
 CHANGED_MESSAGE = "Nothing was undone, since these files were changed later"
 CHANGED_HIDDEN_MESSAGE = "Nothing was undone, since files that you may not see were changed later"
 TAKEN_MESSAGE = "Nothing was undone, since another document now has an id or unique value to restore"
-MAX_NAMED_FILES = 5  # Files that a message names.
+MAX_NAMED_FILES = 5  # A message names at most this many files.
 
-Place = tuple[str, str]  # locale and status of a version
-Text = str | None  # text of a file; None for no file
+Place = tuple[str, str]  # a version's locale and status
+Text = str | None  # a file's text, or None if there is no file
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document whose files are restored: locales and statuses of its versions now, and after."""
+    """A document whose files are restored. `now` and `then` are the (locale, status) of its versions before
+    and after the undo.
+    """
 
     type: Type
     document_id: str
@@ -34,10 +36,10 @@ class UndoneDocument:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """A write to undo for an actor.
+    """An actor's request to undo a write.
 
-    `permit` raises ForbiddenError if the actor may not change the documents; `may_see` returns whether it may
-    learn of a file.
+    `permit` raises ForbiddenError if the actor may not change the documents. `may_see` returns whether the
+    actor may know about a file.
     """
 
     kept: KeptWrite
@@ -46,10 +48,11 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the files of a write; return their paths, none if they are restored already.
+    """Restore the files of a write and return their paths. Return an empty tuple if they are already
+    restored.
 
-    Raises ForbiddenError, and ConflictError if a file has changed since the write, or the old content would
-    conflict with later writes.
+    Raises ForbiddenError. Raises ConflictError if a file has changed since the write, or if the old content
+    would conflict with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -72,7 +75,7 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that an undo of files changes, with each file's text before and after it."""
+    """Return the documents affected by undoing changes to files. `texts` are (path, old text, new text)."""
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()
@@ -120,7 +123,7 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    """Raise ConflictError if another document now has an id or unique value to be restored."""
+    """Raise ConflictError if an id or unique value to be restored now belongs to another document."""
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

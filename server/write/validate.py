@@ -1,8 +1,8 @@
-"""Validation: a request body becomes a Change of a document, or one error with all faults.
+"""Validation: parses a request body into a Change to a document, or raises one error with all faults.
 
-Unknown keys are refused first. Then every value is parsed by its type, in components and dynamic zones, too.
-Published values are also checked against the options of their attributes; a draft only against types and
-upper bounds.
+Unknown keys are rejected first. Then every value is parsed by its attribute type, including values in
+components and dynamic zones. Published values are also checked against the options of their attributes. A
+draft is checked only against types and upper bounds.
 """
 
 import math
@@ -37,11 +37,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The current components of an attribute, by type and id; None in a new version.
+# The current components in an attribute, by type and id, or None in a new version.
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # the current value of an attribute in a new version
+_NO_VALUE: Any = object()  # stands for the current value in a new version
 MAX_STRING_CHARS = 255  # unless the schema sets a maximum
-# Other keys of a populated target, which are ignored.
+# More keys of a populated target, which are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -49,12 +49,13 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The parsed body: values of attributes as stored in rows, and changes of relations.
+    """A parsed body: attribute values as stored in rows, and changes to relations.
 
-    `by_locale` are changes per locale of relations that other documents store in their locales. `faults` are
-    invalid values, empty in `values`; they are reported with the options that other values violate. `body` is
-    the original, which errors quote. `private` are attributes with a private value in the body, also in
-    components.
+    - `by_locale` are changes by locale, for relations stored in the localized files of other documents.
+    - `faults` are invalid values, which are empty in `values`. They are reported together with violated
+      options.
+    - `body` is the original body, which errors quote.
+    - `private` are attributes for which the body contains a private value, including in components.
     """
 
     values: Mapping[str, Any]
@@ -66,7 +67,7 @@ class Change:
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
-    """Return new values by attribute. Raises ValidationError if they are missing or not an object."""
+    """Return the data of a body. Raises ValidationError if it is missing or not an object."""
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):
@@ -76,10 +77,11 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser of bodies against one snapshot.
+    """Parser for bodies, against one snapshot.
 
-    `locales` are the site's, default first. `may_find` returns whether the caller may relate to a type, and
-    `may_read_drafts` whether also to its drafts; others are treated as missing.
+    `locales` are the site's locales, with the default first. `may_find` returns whether the caller may relate
+    to a type. `may_read_drafts` returns whether the caller may also relate to its drafts. Other targets are
+    treated as missing.
     """
 
     snapshot: Snapshot
@@ -87,19 +89,20 @@ class Validator:
     may_find: Callable[[str], bool]
     may_read_drafts: Callable[[Type], bool]
     faults: list[Fault] = field(default_factory=list)
-    drafts: bool = False  # whether the type has drafts: then the status of the write counts
-    draft: bool = False  # whether a draft is written: then only upper bounds are checked
-    # By type: documentIds by version number, filled when the first number is looked up.
+    drafts: bool = False  # whether the type has drafts; then `status` in a target is ignored
+    draft: bool = False  # whether a draft is written; then only upper bounds are checked
+    # documentIds by version number, by type; filled when the first number is looked up
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    hidden: frozenset[str] | None = None  # computed for the first relation to several types
+    hidden: frozenset[str] | None = None  # hidden types, computed for the first relation to several types
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse the data of a body into a change of a version that may exist already.
+        """Parse the data of a body into a change to a version. `current` are its values, or None for a new
+        version.
 
-        A component with the `id` of a current one is a change of it; in a new version, ids have no meaning.
+        A component with the `id` of a current one changes that component. In a new version, ids are ignored.
         Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
@@ -115,7 +118,7 @@ class Validator:
                 continue
             if attribute.type == "relation":
                 change = self._links(attribute, tree, (name,))
-                if change != Links():  # An object without operations is no change.
+                if change != Links():  # An object without operations changes nothing.
                     links[name] = change
                     if not type_.localized and self._stored_in_locales(attribute):
                         by_locale[name] = self._in_each_locale(attribute, tree, (name,))
@@ -127,7 +130,7 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes that are private, or have a private value in a component."""
+        """Yield the attributes that are private or contain a private value in a component."""
         for name, tree in data.items():
             attribute = type_.attributes.get(name)
             if attribute is None:
@@ -137,7 +140,9 @@ class Validator:
                 yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Add faults for other keys that a file can't have: no mapping, or a key with a meaning."""
+        """Add a fault if the other keys are not a mapping, or if one of them has a meaning of its own in a
+        file.
+        """
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
@@ -151,12 +156,12 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
-        # Removals first: in a one-to-one relation, the last added target stays.
+        # Removals come first: in a one-to-one relation, the target added last remains.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for keys that a type does not have, recursively."""
+        """Raise ValidationError for keys that a type does not define, recursively."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -172,15 +177,14 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for unknown keys of targets; populated attributes are allowed.
+        """Raise ValidationError for unknown keys in targets. Keys of a populated target are allowed.
 
-        Targets below an operation may have any keys. Targets of morph relations have the types that they
-        name, and only the stored side has targets with types.
+        Targets within an operation may contain any keys. A target in a morph relation contains its type.
         """
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
-            if target is None or not self.may_find(target.uid):  # Refused later.
+            if target is None or not self.may_find(target.uid):  # Rejected later.
                 continue
             known = {
                 *target.columns,
@@ -194,7 +198,7 @@ class Validator:
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
         """Raise ValidationError for relations to types that the caller may not find, recursively.
 
-        All keys are known by then: Strapi checks keys first, too.
+        Unknown keys are checked before, as in Strapi.
         """
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -224,7 +228,9 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        """Parse a relation; targets of hidden types stay in a relation to several types."""
+        """Parse a relation. In a relation to several types, existing targets of hidden types are
+        preserved.
+        """
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
             return replace(links, kept=self._hidden_types())
@@ -245,7 +251,9 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """Parse the new value of an attribute with a `current` one, or _NO_VALUE for a new version."""
+        """Parse the new value of an attribute. `current` is its current value, or _NO_VALUE in a new
+        version.
+        """
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
             sent = () if tree is None else self._media(attribute, tree, path, stored)
@@ -291,10 +299,10 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component, which may be a current one of its attribute."""
+        """Parse one component. If its `id` is in `held`, it is a change to that component."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
-            tree = {}  # Keeps its position, so that the paths of other faults are right.
+            tree = {}  # The item is not skipped, so that the paths of other faults are correct.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
         before = _find_component(type_, tree, path, held)
@@ -358,12 +366,12 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId of the document of a type with a version that has the number as `id`."""
+        """Return the documentId of the document with a version whose `id` is the number, or None."""
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            numbers = column_of(versions, ID)  # Reading each row would keep it in memory.
+            numbers = column_of(versions, ID)  # Reading whole rows would cache all of them in memory.
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
@@ -389,7 +397,7 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Raise ValidationError for read-only keys of a document, before other keys."""
+    """Raise ValidationError for read-only keys of a document. They are checked before other keys."""
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
         raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
@@ -398,7 +406,7 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the sentence for an invalid value: Strapi's, if it says what is expected."""
+    """Return the message for an invalid value: Strapi's, if that says what is expected."""
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -410,7 +418,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return the number, possibly as text, in a value of an integer attribute; else None."""
+    """Return the number in an invalid value of an integer attribute, or None if it is not a finite number."""
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -427,7 +435,7 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component with the `id` in a body; None for a new one.
+    """Return the current component with the `id` in a body, or None for a new component.
 
     Raises ApplicationError if the attribute has no component with that id.
     """
@@ -445,16 +453,16 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """Return the error for a key that is unknown, or refers to what the caller may not find."""
+    """Return the error for a key that is unknown, or that refers to a type the caller may not find."""
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the faults of a body, and the options that values violate.
+    """Return the faults in a body, and a fault for each violated option.
 
-    Only options of attributes accepted by `only` count, and only for values without faults.
+    Options are checked only for attributes accepted by `only`, and only for values without faults.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -465,7 +473,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Return whether a path is at, inside or around a value with a fault."""
+    """Whether a path is at, inside or around a value that already has a fault."""
     return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 

@@ -1,7 +1,7 @@
-"""Writer: a change of a document becomes new texts of the files that it affects.
+"""Writer: turns a change to a document into new texts for all affected files.
 
-Only changed parts of files are rewritten. Nothing is written to disk here: a changeset collects the files,
-and `site` commits them.
+Only the changed parts of files are rewritten. Nothing is written to disk here: a changeset collects the
+files, and `site` commits them.
 """
 
 from collections.abc import Callable
@@ -28,11 +28,11 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-_QUOTED = (str, int, float, Decimal)  # types of stored values that errors quote
+_QUOTED = (str, int, float, Decimal)  # stored values of these types are quoted in errors
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, preferably in a locale; None if there is none."""
+    """Return the id of a single type's document, preferably in the given locale, or None if there is none."""
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -42,11 +42,11 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Prepares one change of one document.
+    """Preparation of one change to one document.
 
-    `blind`: the author may not read drafts of the type, so only what the change names is published.
-    `tells_private`: the author may see private values. For others, private values in a body are always
-    written, so that an unchanged file does not reveal a correct guess.
+    `blind` means that the author may not read drafts of the type, so only the values in the change are
+    published. `tells_private` means that the author may see private values. For other authors, private values
+    in a body are always written: an unchanged file would reveal that a guess was correct.
     """
 
     context: Context
@@ -80,7 +80,7 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """Return the versions that an update replaces; the last is the one that it starts from."""
+        """Return the versions that an update replaces. The last one is the version it starts from."""
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
@@ -90,19 +90,19 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document that exists in some locale. Raises NotFoundError otherwise."""
+        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # There is only a draft, which would be published unseen.
+                raise ForbiddenError()  # This would publish a draft that the author may not see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # Published values are checked completely. Faults must not reveal hidden drafts.
+        # Published values are all checked. Faults must not reveal hidden drafts.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
@@ -122,7 +122,7 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete the files of a document in some locales; return its id, "" if there is none."""
+        """Delete a document's files in some locales. Return its id, or "" if there is none."""
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
@@ -137,10 +137,11 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values after a change; derived relations have no values of their own.
+        """Return the values after a change. Derived relations are not included, because they are stored
+        elsewhere.
 
-        If a body sets both sides of a document's relation to itself, the later one in the schema counts, as
-        in Strapi.
+        If a body sets both sides of a document's relation to itself, the side that comes later in the schema
+        wins, as in Strapi.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -164,7 +165,7 @@ class Writer:
     ) -> None:
         """Validate values against the type's options, and unique values against other documents.
 
-        Raises ValidationError with all faults, including those of the body.
+        Raises ValidationError with all faults, including those in the body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -181,7 +182,9 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """Create a document's version in a new locale, with shared values, which null does not clear."""
+        """Create a document's version in a new locale. Shared values are copied, even if the body sets them
+        to null.
+        """
         other = self._other_locale(address, document_id)
         if other is None:
             raise NotFoundError()
@@ -194,7 +197,9 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        draft = address.draft and not address.type.draft_key  # Otherwise a key in the file marks the draft.
+        draft = (
+            address.draft and not address.type.draft_key
+        )  # With a draft key, the file name does not mark the draft.
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
         changed = {n: values[n] for n in change.values if not same_values(values[n], other_values[n])}
@@ -202,7 +207,7 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return a version in another locale to copy from, preferably of the same status."""
+        """Return a version in another locale to copy from, preferably with the same status."""
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -214,9 +219,9 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write relations in their owners' files, and take exclusive targets from other documents.
+        """Write relations in their owners' files, and remove exclusive targets from other documents.
 
-        Several changes may affect the same file, so each sees the earlier ones.
+        Several changes may affect the same file, so each change is based on the earlier ones.
         """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():

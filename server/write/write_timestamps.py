@@ -1,12 +1,13 @@
 """Timestamps of a write: when createdAt, updatedAt and publishedAt change in files.
 
-- A new version is created and updated now; a published one of a type with drafts is published now, too.
-- A change sets updatedAt, publishing also publishedAt. A draft has no publishedAt.
-- createdAt belongs to the document, in whichever file of its versions.
-- A change of a file by another document, such as a relation to it, sets no timestamps.
+- A new version gets the current time as createdAt and updatedAt. If it is published and its type has drafts,
+  also as publishedAt.
+- A change sets updatedAt. Publishing also sets publishedAt. A draft has no publishedAt.
+- createdAt belongs to the document, so it is the same in all files of its versions.
+- If another document's write changes a file, for example through a relation, no timestamps change.
 
-All timestamps are the time of the whole write, `Context.now`. `storage.git.times` supplies those that files
-do not contain. With `timestamps: git`, only timestamps that a file already contains are updated.
+All timestamps are the time of the whole write, `Context.now`. `storage.git.times` supplies timestamps that
+are not in files. With `timestamps: git`, only timestamps already in a file are updated.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ from server.write.context import Context, Values
 
 
 def known_timestamps(created: str, updated: str, published: str | None = None) -> dict[str, Plain]:
-    """Return the keys of known timestamps, which this write did not make."""
+    """Return known timestamps as keys for a file."""
     timestamps = {"createdAt": created, "updatedAt": updated}
     if published:
         timestamps["publishedAt"] = published
@@ -31,12 +32,12 @@ def known_timestamps(created: str, updated: str, published: str | None = None) -
 
 
 def new_timestamps(now: str) -> dict[str, Plain]:
-    """Return the timestamps of a new media file's description."""
+    """Return the timestamps for a new media file's description."""
     return known_timestamps(now, now)
 
 
 def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str, Plain]:
-    """Return the timestamps of a new version's file."""
+    """Return the timestamps for a new version's file."""
     now = context.now
     return {} if _is_kept_by_git(context) else known_timestamps(now, now, now if is_published else None)
 
@@ -47,7 +48,7 @@ def updated_timestamp(now: str) -> dict[str, Plain]:
 
 
 def timestamp_of_change(context: Context, base: Document) -> dict[str, Plain]:
-    """Return the keys to change in the file of `base`, or one made from it, after a change of content."""
+    """Return the keys to change after a change of content, in the file of `base` or a copy of it."""
     return updated_timestamp(context.now) if _is_stamped(context, base, "updatedAt") else {}
 
 
@@ -56,18 +57,22 @@ def _is_kept_by_git(context: Context) -> bool:
 
 
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
-    """Return whether a timestamp is written: not if git keeps it, unless the file contains it."""
+    """Whether a timestamp is written to the file. With `timestamps: git`, it is written only if the file
+    already contains it.
+    """
     return not _is_kept_by_git(context) or name in context.tree(base)
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    """Return the keys that differ between a new draft's file and the published one."""
+    """Return the keys that differ between a new draft's file and the published file."""
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the keys that differ between a published file and `base`, from which it is made."""
+    """Return the keys that differ between a new published file and the file of `base`, which it is based
+    on.
+    """
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
     source = published if published and _is_kept_by_git(context) else base
@@ -84,13 +89,15 @@ def timestamps_of_unpublishing() -> Values:
 def timestamps_of_moved(context: Context, document: Document) -> Values:
     """Return the keys to change in a version's file that moves to another path.
 
-    Without a timestamp in the file, it would get the time of its new path.
+    Without a timestamp in the file, the version would get the time when the new path was created.
     """
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    """Return the createdAt to write for a version; nothing if the file of `base` has it in any format."""
+    """Return the createdAt to write for a version, or nothing if the file of `base` already contains the same
+    time.
+    """
     if not _is_stamped(context, base, "createdAt"):
         return {}
     own = read_own_timestamp(context.tree(base), "createdAt", "", Reading(context.snapshot.schema.types))
@@ -103,11 +110,13 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return a file's new text with current timestamps, unless the text itself changed them."""
+    """Update the timestamps in a file's new text, unless the new text already changed them. Return the
+    text.
+    """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        return after  # Validation reports a broken new text; a broken old one is being repaired.
+        return after  # Validation reports a broken new text. A broken old text is being repaired.
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}
     return change_text(path, after, type_.body, changes) if changes else after

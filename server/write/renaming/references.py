@@ -1,4 +1,4 @@
-"""References in files of documents: finding them, and writing them with another name."""
+"""References in document files: finding them, and rewriting them to a new name."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,9 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """A renamed target of references: its old key, and its new documentId or media path."""
+    """Rewriter of references to a renamed target. `key` is the old key, `new` the new documentId or media
+    path.
+    """
 
     schema: Schema
     key: Key
@@ -63,7 +65,9 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return one target in its original spelling: with or without slashes around it, and as a path."""
+        """Return one target with the new name, in its original spelling: with or without enclosing slashes,
+        as an id or a path.
+        """
         if is_null(value):
             return value
         try:
@@ -77,7 +81,7 @@ class Retarget:
         name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
-        # Without quotes, as before, if possible.
+        # An unquoted value remains unquoted if possible.
         simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 
@@ -91,8 +95,8 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_MEDIA_PREFIX = "/uploads/"  # The URL path of media files.
-# Destinations of links and pictures: [text](HERE), [name]: HERE, and HTML's src and href.
+_MEDIA_PREFIX = "/uploads/"  # URL path of media files.
+# Matches the destinations of links and pictures: [text](HERE), [name]: HERE, and HTML's src and href.
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
 )
@@ -100,7 +104,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a line of a file, and its new text that leads to the same file."""
+    """A link in a line of a file. `new` is its new text, which leads to the same file."""
 
     path: str
     line: int
@@ -109,7 +113,7 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files to files that are renamed; `files` maps old to new paths."""
+    """Return the links in Markdown files that point to renamed files. `files` maps old to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[Link] = []
     for document in _with_bodies(context):
@@ -129,7 +133,7 @@ def _with_bodies(context: Context) -> Iterator[Document]:
 def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator[Link]:
     try:
         text = read_bytes(context.changeset.root, path)[0].decode()
-    except (OSError, SyntaxProblem, UnicodeDecodeError):  # The file was changed meanwhile.
+    except (OSError, SyntaxProblem, UnicodeDecodeError):  # The file has changed since the snapshot.
         return
     for match in _DESTINATION.finditer(text):
         new = _renamed_link(match[1], path, files)
@@ -138,7 +142,7 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return the new text of a link in a file; "" if it leads to none of the files."""
+    """Return a link's new text, or "" if it points to none of the files."""
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

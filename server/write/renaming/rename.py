@@ -1,6 +1,6 @@
-"""Renaming of a document or media file, with its references (docs/rename.md).
+"""Renaming of a document or media file, including references to it (docs/rename.md).
 
-`rename` takes a request and a context, like the functions of `write.prepare`.
+Like the functions in `write.prepare`, `rename` is called with a request and a context.
 """
 
 import os
@@ -26,10 +26,9 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A rename request: the old and new path of a file, or `TYPE/ID`.
+    """A rename request. `old` and `new` are file paths, or ids in the form `TYPE/ID`.
 
-    Paths are relative to the site. A new path may be a folder, ending with a slash; a new id may omit the
-    type.
+    Paths are relative to the site. `new` may be a folder with a trailing slash, or an id without the type.
     """
 
     old: str
@@ -38,9 +37,9 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """The result of a rename: new paths by old ones, changed referring files, and old and new id.
+    """Result of a rename: new paths by old paths, changed referring files, and the old and new id.
 
-    `links` in texts still lead to the old paths.
+    `links` are links in texts that still point to the old paths.
     """
 
     files: Mapping[str, str]
@@ -52,8 +51,8 @@ class Renamed:
 def rename(request: Rename, context: Context) -> Renamed:
     """Rename a document or media file with all its versions.
 
-    Raises NotFoundError if it does not exist, ValidationError if the name is invalid, ConflictError if the
-    name is taken, or a file can't be read.
+    Raises NotFoundError if it does not exist, ValidationError if the name is invalid, and ConflictError if
+    the name is taken or a file can't be read.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -93,7 +92,9 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the files that share a file's name. A documentId written in them stays."""
+    """Rename the files that have the same name in any locale and status. A documentId written in them is
+    unchanged.
+    """
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
         new += PurePosixPath(request.old).suffix
@@ -115,7 +116,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change the id of a document, and rename its files that are named after the id."""
+    """Change a document's id, and rename its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -139,7 +140,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files and change their documents' id, also where it is written in the files."""
+    """Rename files and change their documents' id, including a documentId written in the files."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -157,7 +158,9 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in files with a claim's name. Raises ConflictError if one is broken."""
+    """Return the documents in files with the claim's name. Raises ConflictError if one of the files is
+    broken.
+    """
     documents = {}
     for document in documents_of(context, claim.type.uid):
         other = context.layout.claim(document.path)
@@ -168,7 +171,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError for a file with a claim's name that contains no valid document."""
+    """Raise ConflictError if a file with the claim's name contains no valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
@@ -180,7 +183,7 @@ def _has_own_id(context: Context, document: Document) -> bool:
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """Return the path of a version under another name. Raises ValidationError if the name is invalid."""
+    """Return a version's path under another name. Raises ValidationError if the name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
         raise ConflictError(f"{document.path} is no longer a document; try again")
@@ -192,7 +195,9 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return new paths of other files in a document's folder, as in `posts/{name}/index.md`."""
+    """Return new paths for the other files in a document's folder, for patterns such as
+    `posts/{name}/index.md`.
+    """
     moved: dict[str, str] = {}
     for old, new in files.items():
         claim, pattern = context.layout.claim(old), context.layout.pattern_of(old) or ""
@@ -238,13 +243,13 @@ def _into_folder(old: str, new: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Return whether a path can be content: no part is empty, hidden or leads elsewhere."""
+    """Whether a path is valid for content: no part may be empty, hidden, `.` or `..`."""
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files with their new texts. Raises ConflictError if a target exists."""
+    """Move files, using their new texts. Raises ConflictError if a target exists."""
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

@@ -1,7 +1,7 @@
-"""Current names of documents and media files that commits have renamed.
+"""Current names of documents and media files that were renamed in commits.
 
-git detects which files a commit renamed, and their similarity. Renames are followed to the last commit, to
-find the current name of an old id.
+git detects which files a commit renamed, and how similar their contents are. Following the renames up to the
+last commit gives the current name for an old id.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ MAX_COMMITS = 20_000  # Only the newest commits are searched.
 class Rename:
     """The current name of a renamed document or media file.
 
-    `commit` is the commit that removed the old name, "" if uncommitted. `alike` is the similarity of the
-    files in per cent.
+    `commit` is the commit that removed the old name, or "" if the rename is uncommitted. `alike` is the
+    files' similarity in percent.
     """
 
     name: str
@@ -29,8 +29,8 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the last rename of each old name, from commits in order, newest first."""
-    current: dict[str, tuple[str, int]] = {}  # by path: current path, "" for deleted, and similarity
+    """Return the last rename of each old name. `commits` are ordered from newest to oldest."""
+    current: dict[str, tuple[str, int]] = {}  # (current path or "" if deleted, similarity), by path
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:
         moved: dict[str, tuple[str, int]] = {}
@@ -38,7 +38,7 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
             if change.status == "R" and change.before:
                 path, alike = current.get(change.path, (change.path, 100))
                 moved[change.before] = path, min(alike, change.alike)
-            if change.status in "ADR":  # Earlier, the path did not exist or was another file.
+            if change.status in "ADR":  # In older commits, this path did not exist or was another file.
                 current[change.path] = "", 0
         current.update(moved)
         for before, (path, alike) in moved.items():

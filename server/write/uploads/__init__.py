@@ -1,1 +1,1 @@
-"""Uploaded files: their descriptions, their storage, and the documents that they are attached to."""
+"""Uploaded files: their descriptions, their storage, and their attachment to documents."""

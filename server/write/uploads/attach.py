@@ -1,6 +1,6 @@
-"""Attachment of uploaded files to a document: `ref`, `refId` and `field` of the upload form.
+"""Attachment of uploaded files to a document: `ref`, `refId` and `field` in the upload form.
 
-Changes only the one attribute: neither other values of a draft, nor timestamps.
+Only the one attribute changes. Other values in a draft and all timestamps are unchanged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A media attribute, `field`, of the document with id `ref_id` and uid `ref`, or of a component."""
+    """The media attribute `field` in the document or component with id `ref_id` and uid `ref`."""
 
     ref: str
     ref_id: str
@@ -27,7 +27,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A document, the attribute to change, and a function from its value to the one with the files."""
+    """A document, the attribute to change, and a function that adds the files to the attribute's value."""
 
     document: Document
     attribute: Attribute
@@ -35,10 +35,10 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Add files, by upload path, to a document. Raises ValidationError and ForbiddenError.
+    """Attach files, by upload path, to a document. Raises ValidationError and ForbiddenError.
 
-    Actors without permission to update get ForbiddenError, even if the document does not exist. Published
-    version and draft both get the files, as do other locales if they share the attribute.
+    Actors without update permission get ForbiddenError even if the document does not exist. The files are
+    added to the published version and the draft, and to other locales if the attribute is shared.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -56,7 +56,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
 
 
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
-    """Return the holder of an attachment. Raises ValidationError if there is none, and ForbiddenError."""
+    """Return the holder for an attachment. Raises ValidationError if there is none, and ForbiddenError."""
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
         return _find_holder(context, types, attachment, new)
@@ -90,7 +90,9 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or its version with a number, default locale first."""
+    """Return the document with a documentId, or the version with a number. The default locale is searched
+    first.
+    """
     default = context.settings.locales.default
     others = [
         locale for locale in context.settings.locales.available if type_.localized and locale != default

@@ -1,4 +1,4 @@
-"""The `fileInfo` of an upload form: descriptions of files."""
+"""The `fileInfo` in an upload form: descriptions of files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """Parse the focal point of a picture, in percent of its width and height."""
+    """Parse a picture's focal point, in percent of its width and height."""
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
@@ -44,7 +44,7 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
-# Parsers of the keys that a client may send; they append to the faults.
+# Parsers for the keys that a client may send. They append to `faults`.
 INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,
@@ -54,9 +54,9 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields of an upload form into one description for each of `count` files.
+    """Parse the `fileInfo` fields in an upload form into one description for each of `count` files.
 
-    Descriptions may be separate fields or one list; unknown keys are ignored. Raises ValidationError.
+    Descriptions may be in separate fields or in one list. Unknown keys are ignored. Raises ValidationError.
     """
     if not texts:
         return [{} for _ in range(count)]

@@ -1,6 +1,7 @@
 """Uploaded files: names, descriptions, and storage in content/uploads/.
 
-`upload`, `change_file` and `remove` take a request and a context, like the functions of `write.prepare`.
+Like the functions in `write.prepare`, `upload`, `change_file` and `remove` are called with a request and a
+context.
 """
 
 import re
@@ -35,9 +36,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file: its bytes in `source`, the client's name and type, and its description.
+    """A received file: its bytes in `source`, the client's name and media type, and its description.
 
-    `stored`: it is already in a bucket, and is stored nowhere else.
+    `stored` is set if the file is already in a bucket. Then it is not stored elsewhere.
     """
 
     source: Path
@@ -58,7 +59,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A new description for the media file with an id, and new content if `file` is given."""
+    """A new description for a media file. If `file` is set, it replaces the content."""
 
     key: str
     info: Mapping[str, Any]
@@ -68,7 +69,7 @@ class FileChange:
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
     """Return the media file with a number or documentId, in the default `locale`. Raises NotFoundError.
 
-    `missing` is the message of the error. Numbers are looked up in a column, without reading rows.
+    `missing` is the error message. Numbers are found in a column, without reading rows.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
@@ -82,7 +83,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store received files, and attach them if requested; return their paths."""
+    """Store received files, and attach them if requested. Return their paths."""
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
@@ -91,7 +92,7 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change the description of a file, and its content if given; return its path."""
+    """Change a file's description, and its content if given. Return its path."""
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
     if request.file:
@@ -102,7 +103,7 @@ def change_file(request: FileChange, context: Context) -> str:
 
 
 def remove(key: str, context: Context) -> str:
-    """Delete a media file and its description; return its path."""
+    """Delete a media file and its description. Return its path."""
     path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
     context.changeset.delete(path + SIDECAR_SUFFIX)
@@ -130,7 +131,7 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused name that is safe on every system: stem, ten hex digits, extension."""
+    """Return an unused file name that is valid on every system: stem, ten hex digits, extension."""
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -146,12 +147,12 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the extension under which a new file is stored."""
+    """Return the extension with which a new file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError if a received file has another type than the one to replace."""
+    """Raise ValidationError if a received file has another media type than the file it replaces."""
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(f"The new file must have the type of the old one: {mime_type(file.path)}")
@@ -173,7 +174,9 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace the content of a media file, keeping its path. Raises ValidationError for another type."""
+    """Replace a media file's content; its path is unchanged. Raises ValidationError for another media
+    type.
+    """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
     # Formats and focal point belong to the old content.
