@@ -51,8 +51,9 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Describe the changes in a record, relative to the contents before. For a whole record, the read files
-    are not listed.
+    """Describe the changes in a record, relative to the contents before.
+
+    For a whole record, the read files are not listed.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:

@@ -151,11 +151,7 @@ class ChangeLog:
                 base = self._numbers[_BASES + self._numbers[_ACTIVE]]
                 if lost and position_now == base:
                     raise ValueError("records are missing")
-                position_now, end, lost = (
-                    base,
-                    self.end,
-                    True,
-                )  # The segment may have begun after `end` was read.
+                position_now, end, lost = base, self.end, True  # `end` may be before this segment.
                 records.clear()
                 continue
             for checkpoint, record in _frames(data):
@@ -223,8 +219,9 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from a position to the end of its segment or to `end`. Return None if they were
-        overwritten.
+        """Return the bytes from a position to the end of its segment or to `end`.
+
+        Return None if they were overwritten.
         """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]

@@ -30,9 +30,8 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
 MAX_STAT_PATHS = 200  # With more paths, listing all folders is faster.
-RACY_WINDOW_NS = (
-    50_000_000  # Within this time after a change, a file can change again without a new signature.
-)
+# Within this time after a change, a file can change again without a new signature.
+RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
@@ -114,8 +113,9 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return a media file's description, or a description's media file. Other paths are returned
-    unchanged.
+    """Return a media file's description, or a description's media file.
+
+    Other paths are returned unchanged.
     """
     if not upload_path(path):
         return path
@@ -186,8 +186,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file differs from its entry. False for files without an entry: descriptions, and files that
-    belong to no type.
+    """Whether a file differs from its entry.
+
+    False for files without an entry: descriptions, and files that belong to no type.
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False

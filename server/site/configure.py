@@ -38,8 +38,9 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Return everything that affects the parsing of documents. If it is unchanged, no file must be read
-        again.
+        """Return everything that affects the parsing of documents.
+
+        If it is unchanged, no file must be read again.
         """
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())

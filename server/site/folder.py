@@ -7,8 +7,9 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder of a site, identified by device and inode. While it is missing, nothing must be created in
-    it.
+    """The folder of a site, identified by device and inode.
+
+    While it is missing, nothing must be created in it.
     """
 
     def __init__(self, root: Path) -> None:

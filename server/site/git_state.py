@@ -81,8 +81,9 @@ def read_git_state(root: Path, before: GitState) -> GitState:
 
 
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
-    """Read the commit times. Retry once if git fails, because `git gc` may delete a pack that git has just
-    listed.
+    """Read the commit times.
+
+    Retry once if git fails, because `git gc` may delete a pack that git has just listed.
     """
     try:
         return read_times(root, cache_folder(root), before)

@@ -127,9 +127,8 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    changed(
-        contents, (), listing
-    )  # Usually finds no changes. `contents.seen` then saves workers the comparison of all entries.
+    # Usually finds no changes and sets `contents.seen`, which saves workers the comparison of all entries.
+    changed(contents, (), listing)
     return contents
 
 
@@ -139,8 +138,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: yield a function that returns a walk. If `apart`, the walk runs in a forked
-    process.
+    """Context manager: yield a function that returns a walk.
+
+    If `apart`, the walk runs in a forked process.
     """
     if not apart:
         yield lambda: walk(root, folders)

@@ -48,9 +48,7 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(
-        snapshot.media
-    ):  # Several files have the same key, although their documentIds differ.
+    if len(files) > len(snapshot.media):  # Several files with different documentIds have the same key.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:

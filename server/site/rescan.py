@@ -68,8 +68,9 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents that were read under a new schema that is not served yet. `packed` contains their entries as
-    bytes.
+    """Contents that were read under a new schema that is not served yet.
+
+    `packed` contains their entries as bytes.
     """
 
     contents: Contents
@@ -283,8 +284,9 @@ def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read some files and return a record of those that differ. Retries while the files or git are
-    changing.
+    """Read some files and return a record of those that differ.
+
+    Retries while the files or git are changing.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}

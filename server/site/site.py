@@ -225,8 +225,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append a record of the changes in the files. Return None if `patient` and a git command is
-        running.
+        """Append a record of the changes in the files.
+
+        Return None if `patient` and a git command is running.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -295,8 +296,9 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write without contacting the git remote. Called directly only by arbiters and merges, after
-        acceptance.
+        """Write without contacting the git remote.
+
+        Called directly only by arbiters and merges, after acceptance.
         """
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()

@@ -115,8 +115,9 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target, or the target aside. Return whether `aside` is now the replaced
-    file itself.
+    """Move the staged file to its target, or the target aside.
+
+    Return whether `aside` is now the replaced file itself.
     """
     with naming(step.target):
         if step.after is None:

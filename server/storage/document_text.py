@@ -175,8 +175,9 @@ def _only_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter, with the body changed. A value that only front matter can hold
-    remains in `changes`.
+    """Return the text below the front matter, with the body changed.
+
+    A value that only front matter can hold remains in `changes`.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

@@ -60,8 +60,9 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move a target in an opened folder to `aside`. Return False if it was copied to another file system
-    instead.
+    """Move a target in an opened folder to `aside`.
+
+    Return False if it was copied to another file system instead.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -98,8 +99,9 @@ class Reader:
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease if the system has leases. Return False if a writer still has the file open after
-        `wait_s` seconds.
+        """Acquire a lease if the system has leases.
+
+        Return False if a writer still has the file open after `wait_s` seconds.
         """
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
@@ -140,8 +142,9 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file until `held` closes. Return None for a link, a special file or an unreadable
-    file.
+    """Open a regular file until `held` closes.
+
+    Return None for a link, a special file or an unreadable file.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -54,8 +54,9 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file without unlocking it. Other processes that inherited the descriptor still hold the
-        lock.
+        """Close the file without unlocking it.
+
+        Other processes that inherited the descriptor still hold the lock.
         """
         if self.descriptor >= 0:
             os.close(self.descriptor)

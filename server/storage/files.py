@@ -45,8 +45,9 @@ class Walk:
     links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
-        """Return a hash of the files found. It can be compared only between processes forked from the same
-        parent.
+        """Return a hash of the files found.
+
+        It can be compared only between processes forked from the same parent.
         """
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 

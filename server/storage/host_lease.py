@@ -62,8 +62,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: acquire the lease if `is_wanted`, and release it at the end. Yields `renew`.
-        Raises SetupError like `take`.
+        """Context manager: acquire the lease if `is_wanted`, and release it at the end.
+
+        Yields `renew`. Raises SetupError like `take`.
         """
         if is_wanted:
             self.take()

@@ -1,5 +1,6 @@
-"""Record of intent: the steps of a change, written before any file changes. Recovery reads it after a
-crash.
+"""Record of intent: the steps of a change, written before any file changes.
+
+Recovery reads it after a crash.
 """
 
 import hashlib

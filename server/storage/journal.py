@@ -82,8 +82,9 @@ class Journal:
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if the path of a write leads outside the site through a link. `commit` checks
-        the same.
+        """Raise ConflictError if the path of a write leads outside the site through a link.
+
+        `commit` checks the same.
         """
         for write in writes:
             self._target(write)
@@ -174,8 +175,9 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Count the write, then replace the files. Other processes see the new count and expect partly
-        written files.
+        """Count the write, then replace the files.
+
+        Other processes see the new count and expect partly written files.
         """
         number = self.lock.number
         self.lock.count(number + 1)

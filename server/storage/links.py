@@ -29,8 +29,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Check the links in a path. Return a problem or None. `shown` is the path relative to the site at
-    `top`.
+    """Check the links in a path.
+
+    Return a problem or None. `shown` is the path relative to the site at `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -86,8 +87,9 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Make a real path relative to the site at `top`, with "" for the site itself. Return None for a path
-    outside the site.
+    """Make a real path relative to the site at `top`, with "" for the site itself.
+
+    Return None for a path outside the site.
     """
     if real == top:
         return ""
@@ -157,8 +159,9 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager: open a folder whose path contains no links, and yield its descriptor. Raises
-    OSError.
+    """Context manager: open a folder whose path contains no links, and yield its descriptor.
+
+    Raises OSError.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

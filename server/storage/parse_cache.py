@@ -104,15 +104,17 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    """Return the document's path if it differs from the entry's path, else "". It differs for media in a
-    bucket.
+    """Return the document's path if it differs from the entry's path, else "".
+
+    It differs for media in a bucket.
     """
     return "" if document.path == one.entry.path else document.path
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of at most BLOCK_ENTRIES. Rows that are already packed together share one
-    block, however large.
+    """Serialize entries in blocks of at most BLOCK_ENTRIES.
+
+    Rows that are already packed together share one block, however large.
     """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
@@ -129,8 +131,9 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. Yields None for each entry that is not `usable` under the current
-    schema.
+    """Deserialize the entries in a block.
+
+    Yields None for each entry that is not `usable` under the current schema.
     """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
@@ -242,8 +245,9 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Deserialize a stamp, and determine which entries after it are valid. Raises ValueError if the stamp
-        is damaged.
+        """Deserialize a stamp, and determine which entries after it are valid.
+
+        Raises ValueError if the stamp is damaged.
         """
         try:
             stamp: Stamp = load(block[len(_STAMP_PREFIX) :], {})

@@ -79,10 +79,7 @@ class Recovery:
             return self._swap(step, target_mark) if remove else 0
         if aside_mark == step.before or aside_mark == step.after == target_mark:
             return 0  # The step is complete: `aside` is the old file, or a second name for the new one.
-        if target_mark not in (
-            step.before,
-            step.after,
-        ):  # Another program edited the target, so the edit stays.
+        if target_mark not in (step.before, step.after):  # Another program's edit stays.
             self.replaced.put_aside(aside, step.target)
             return 0
         # Either the step was not completed, or `aside` is an edit that the swap moved there. Swap both files.
@@ -92,8 +89,9 @@ class Recovery:
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the staged file and the target. Return 0 if another program edits the target at the same
-        time.
+        """Swap the staged file and the target.
+
+        Return 0 if another program edits the target at the same time.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

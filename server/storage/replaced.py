@@ -61,8 +61,9 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files older than `retention_s` seconds, and move edited ones to unsaved/. Requires no
-        lock.
+        """Delete files older than `retention_s` seconds, and move edited ones to unsaved/.
+
+        Requires no lock.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():

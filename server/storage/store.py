@@ -76,8 +76,9 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path of the entry that `path` belongs to. A media file's description belongs to the
-        media file's entry.
+        """Return the path of the entry that `path` belongs to.
+
+        A media file's description belongs to the media file's entry.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -144,8 +145,9 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return a media file's entry. `described` is its description's text, `beside` the description's
-        signature.
+        """Return a media file's entry.
+
+        `described` is its description's text, `beside` the description's signature.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -269,8 +271,9 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add warnings for unknown keys, and for a draft key without effect. That key is not also reported as
-    unknown.
+    """Add warnings for unknown keys, and for a draft key without effect.
+
+    That key is not also reported as unknown.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)

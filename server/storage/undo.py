@@ -40,8 +40,9 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One permission that the write required: an action on documents of a type. `draft` limits it to
-    drafts.
+    """One permission that the write required: an action on documents of a type.
+
+    `draft` limits it to drafts.
     """
 
     uid: str
@@ -197,8 +198,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: store the old contents of the files that the block replaces. Storage errors are
-        ignored.
+        """Context manager: store the old contents of the files that the block replaces.
+
+        Storage errors are ignored.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

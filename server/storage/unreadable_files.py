@@ -27,8 +27,9 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve. If the file is broken or its values are unchanged, the entry contains the
-    old document.
+    """Return the entry to serve.
+
+    If the file is broken or its values are unchanged, the entry contains the old document.
     """
     if before is None or before.document is None or after is None:
         return after

@@ -60,8 +60,9 @@ class FirstSeen:
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions on which the write was first prepared. At the first preparation, these are
-        `current`.
+        """Return the versions on which the write was first prepared.
+
+        At the first preparation, these are `current`.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -143,8 +144,9 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version that has its own file. Raises ConflictError if a second file contains the same
-        version.
+        """Return a version that has its own file.
+
+        Raises ConflictError if a second file contains the same version.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -184,8 +186,9 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change keys in the file of a document that the user did not edit directly. Timestamps are
-        unchanged.
+        """Change keys in the file of a document that the user did not edit directly.
+
+        Timestamps are unchanged.
         """
         self.put(document.path, self.changed(document, changes), document)
 

@@ -121,8 +121,9 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Remove the draft's file if its values `edited` equal the published values `live`. Return whether they
-    are equal.
+    """Remove the draft's file if its values `edited` equal the published values `live`.
+
+    Return whether they are equal.
     """
     if draft is None or not same_values(live, edited):
         return False

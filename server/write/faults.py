@@ -138,8 +138,9 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value for an error, in full unless it is long. Numbers sent as text are converted to
-    numbers.
+    """Return a value for an error, in full unless it is long.
+
+    Numbers sent as text are converted to numbers.
     """
     if tree is UNSAID:
         return UNSAID

@@ -57,8 +57,9 @@ class MediaInput:
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """Return the files that a value refers to, without duplicates. If `known`, unknown keys in objects
-        are rejected.
+        """Return the files that a value refers to, without duplicates.
+
+        If `known`, unknown keys in objects are rejected.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):

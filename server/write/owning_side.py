@@ -76,8 +76,9 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Copy references to a target from the owners' drafts to their published versions. Owners in `but`
-        are skipped.
+        """Copy references to a target from the owners' drafts to their published versions.
+
+        Owners in `but` are skipped.
         """
         if not owner.draft_publish:
             return
@@ -113,8 +114,9 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Remove targets in other locales too, if the targets themselves are not localized. Documents in
-        `kept` are skipped.
+        """Remove targets in other locales too, if the targets themselves are not localized.
+
+        Documents in `kept` are skipped.
         """
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:

@@ -1,5 +1,6 @@
-"""Password hashing for request bodies. It runs before the write, because it is slow and writes run one at a
-time.
+"""Password hashing for request bodies.
+
+It runs before the write, because it is slow and writes run one at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,8 +35,9 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each value in a body with its attribute, including values in components. Unknown keys are
-    skipped.
+    """Yield each value in a body with its attribute, including values in components.
+
+    Unknown keys are skipped.
     """
     for name, tree in data.items():
         attribute = type_.attributes.get(name)

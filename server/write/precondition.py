@@ -51,8 +51,9 @@ def require_match(if_match: str | None, document: Document | None, *, tell: bool
 
 
 def is_named(if_match: str, document: Document) -> bool:
-    """Whether `If-Match` contains the version of a document. Raises ValidationError if the header is too
-    long.
+    """Whether `If-Match` contains the version of a document.
+
+    Raises ValidationError if the header is too long.
     """
     if if_match.strip() == "*":
         return True

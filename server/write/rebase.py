@@ -38,8 +38,9 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that a GET of an address may have returned. For a draft, these include published
-    versions.
+    """Yield the versions that a GET of an address may have returned.
+
+    For a draft, these include published versions.
     """
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)

@@ -64,8 +64,9 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the new targets with the preserved ones at their old positions. A to-one target is
-        replaced.
+        """Return the new targets with the preserved ones at their old positions.
+
+        A to-one target is replaced.
         """
         if targets_set and not to_many:
             return targets_set

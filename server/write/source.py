@@ -281,8 +281,9 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 
 
 def _read(context: Context, document: Document, text: str) -> Document:
-    """Parse the version in a new text. Raises ValidationError if it would be another document, locale or
-    status.
+    """Parse the version in a new text.
+
+    Raises ValidationError if it would be another document, locale or status.
     """
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))

@@ -24,8 +24,9 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document whose files are restored. `now` and `then` are the (locale, status) of its versions before
-    and after the undo.
+    """A document whose files are restored.
+
+    `now` and `then` are the (locale, status) of its versions before and after the undo.
     """
 
     type: Type

@@ -228,8 +228,9 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        """Parse a relation. In a relation to several types, existing targets of hidden types are
-        preserved.
+        """Parse a relation.
+
+        In a relation to several types, existing targets of hidden types are preserved.
         """
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
@@ -251,8 +252,9 @@ class Validator:
     # --- values --------------------------------------------------------------------------------
 
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
-        """Parse the new value of an attribute. `current` is its current value, or _NO_VALUE in a new
-        version.
+        """Parse the new value of an attribute.
+
+        `current` is its current value, or _NO_VALUE in a new version.
         """
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current

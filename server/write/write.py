@@ -182,8 +182,9 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """Create a document's version in a new locale. Shared values are copied, even if the body sets them
-        to null.
+        """Create a document's version in a new locale.
+
+        Shared values are copied, even if the body sets them to null.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -197,9 +198,8 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        draft = (
-            address.draft and not address.type.draft_key
-        )  # With a draft key, the file name does not mark the draft.
+        # With a draft key, the file name does not mark the draft.
+        draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
         changed = {n: values[n] for n in change.values if not same_values(values[n], other_values[n])}

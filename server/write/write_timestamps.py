@@ -57,8 +57,9 @@ def _is_kept_by_git(context: Context) -> bool:
 
 
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
-    """Whether a timestamp is written to the file. With `timestamps: git`, it is written only if the file
-    already contains it.
+    """Whether a timestamp is written to the file.
+
+    With `timestamps: git`, it is written only if the file already contains it.
     """
     return not _is_kept_by_git(context) or name in context.tree(base)
 
@@ -110,8 +111,9 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Update the timestamps in a file's new text, unless the new text already changed them. Return the
-    text.
+    """Update the timestamps in a file's new text, unless the new text already changed them.
+
+    Return the text.
     """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)

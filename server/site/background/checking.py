@@ -34,9 +34,8 @@ from server.storage.media import media_key
 from server.storage.read import parsed
 
 MAX_LOCAL_DOCUMENTS = 200  # At most this many changed documents are checked in this process.
-MAX_LOCAL_VERSIONS = (
-    2_000  # A site with at most this many versions is checked in this process, which takes up to 60 ms.
-)
+# A site with at most this many versions is checked in this process, which takes up to 60 ms.
+MAX_LOCAL_VERSIONS = 2_000
 MAX_COMPARED_VERSIONS = 50_000  # In a site with more versions, only changed documents are checked.
 PROCESS_TIMEOUT_S = 60.0
 
@@ -79,17 +78,16 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        pack = partial(
-            _pack, (before, removed), (after, added)
-        )  # No variable may keep the packed data alive.
+        pack = partial(_pack, (before, removed), (after, added))  # No variable may hold the packed data.
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)
 
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and their difference, packed for another process. `before` is None if the schema is the
-    same.
+    """Two snapshots and their difference, packed for another process.
+
+    `before` is None if the schema is the same.
     """
 
     before: PackedSnapshot | None
@@ -106,8 +104,9 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Run `_find_problems` in another process. If the schema is the same, the old snapshot is derived from
-    the new one.
+    """Run `_find_problems` in another process.
+
+    If the schema is the same, the old snapshot is derived from the new one.
     """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]

@@ -143,9 +143,8 @@ def _replace_word(text: str, fix: KeyFix) -> str:
 
 CHANGED_MESSAGE = "the file has changed in the meantime"
 REPEATED = "repeated-key"
-FIXABLE_RULES = frozenset(
-    {"dangling", "missing-id", REPEATED, "value"}
-)  # Problems with these rules can be fixed.
+# Problems with these rules can be fixed.
+FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +310,9 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document that a path leads to, if there is exactly one. Folder and extension are
-    optional.
+    """Return the id of the document that a path leads to, if there is exactly one.
+
+    Folder and extension are optional.
     """
     found = set()
     for path in _spellings(document, text.strip()):

@@ -113,8 +113,9 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether the caller should wait for a running check. Requires
-        the lock.
+        """Start a check if one is due.
+
+        Return whether the caller should wait for a running check. Requires the lock.
         """
         if self._running:
             return True

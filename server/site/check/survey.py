@@ -202,8 +202,9 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check documents and files. `problems` are those found in single files; `joined` is the snapshot with
-    users.
+    """Check documents and files.
+
+    `problems` are those found in single files; `joined` is the snapshot with users.
     """
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):
@@ -263,9 +264,8 @@ def _configuration(root: Path) -> list[Problem]:
     if not schema_errors:
         settings_errors += wrong_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
-    if (
-        problems
-    ):  # Mistyped keys may be the cause. If the site can be loaded, they are reported after loading.
+    # Mistyped keys may be the cause. Without other problems, they are reported after loading.
+    if problems:
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
         fix = f"add {TYPES}/NAME.json, or run `bifolio init`"

@@ -36,8 +36,9 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Whether a file at this path should be a document. The trees of site generators also contain other
-    files.
+    """Whether a file at this path should be a document.
+
+    The trees of site generators also contain other files.
     """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
@@ -194,8 +195,9 @@ def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft older than its published version. Publishing it would restore old
-    text.
+    """Yield a problem for each draft older than its published version.
+
+    Publishing it would restore old text.
     """
     for document in audit.documents.values():
         if document.status != DRAFT:

@@ -133,9 +133,7 @@ class Committer:
             raise StorageError(f"The commit can't be queued: {error.strerror}") from error
         with self.queue.making(self.root, name, metadata):
             yield name
-        with suppress(
-            OSError
-        ):  # On failure, the write stays staged until the next holder of the write lock queues it.
+        with suppress(OSError):  # On failure, the next holder of the write lock queues the write.
             self.queue.keep(name)
             if joined and joined.move and joined.move():
                 self.queue.finish(name, joined.ready)
@@ -155,8 +153,9 @@ class Committer:
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        """Finish or discard the queued writes of killed processes. Return whether files changed. Requires the
-        write lock.
+        """Finish or discard the queued writes of killed processes.
+
+        Return whether files changed. Requires the write lock.
         """
         return self.queue.settle(self.root)
 
@@ -281,8 +280,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due, up to the write `until` if given. Failed writes stay in the
-        queue.
+        """Commit the queued writes that are due, up to the write `until` if given.
+
+        Failed writes stay in the queue.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -317,8 +317,9 @@ class Committer:
         return cached
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group. Return False if it was rejected, for example by a hook, and will be retried
-        later.
+        """Commit a group.
+
+        Return False if it was rejected, for example by a hook, and will be retried later.
         """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -394,9 +395,7 @@ class Committer:
         """Move the branch to a merge commit: the existing one if it still fits, else a new one."""
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # The branch moves back to an ancestor.
-        if not goes_back and is_ancestor(
-            self.root, new.joins, head
-        ):  # A killed process or a user has already merged.
+        if not goes_back and is_ancestor(self.root, new.joins, head):  # Somebody has already merged.
             self._sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
         if new.ready and head == new.base and find_commit(self.root, new.ready):

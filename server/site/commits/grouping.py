@@ -46,9 +46,8 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     waiting: set[str] = set()
     for group in groups:
         waited_s = now - last[_author(group.last)]
-        is_due = (
-            group.last.alone or not 0 <= waited_s < after.total_seconds()
-        )  # A negative value means that the clock was set back.
+        # `waited_s` is negative if the clock was set back.
+        is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()
         if is_due and waiting.isdisjoint(group.files):
             ready.append(group)
         else:

@@ -154,8 +154,9 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return the verb for what a write does to a document, such as "Unpublish". `snapshot` is the state
-    before the write.
+    """Return the verb for what a write does to a document, such as "Unpublish".
+
+    `snapshot` is the state before the write.
     """
     before = {(d.locale, d.status) for one in changes if (d := one.before)}
     after = {(d.locale, d.status) for one in changes if (d := one.document) and not one.write.deletes}

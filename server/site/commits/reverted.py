@@ -53,9 +53,8 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> li
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         write = unseen[path]
-        if not any(
-            tree.get(path) == file for tree in trees
-        ):  # This version is in no commit: the user has staged it.
+        # If this version is in no commit, the user has staged it.
+        if not any(tree.get(path) == file for tree in trees):
             continue
         if not is_overtaken(root, path, write.files[path], write.base, head):
             writes.append(_write(root, path, write.files[path]))

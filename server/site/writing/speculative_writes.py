@@ -75,8 +75,9 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write. Return False for media, schemas or links, on which no further write can be
-        prepared.
+        """Add a write.
+
+        Return False for media, schemas or links, on which no further write can be prepared.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):

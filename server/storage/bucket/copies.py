@@ -19,9 +19,8 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-MAX_CONCURRENT_FETCHES = (
-    8  # At most this many threads in a process wait for the bucket; the others can serve requests.
-)
+# At most this many threads in a process wait for the bucket; the others can serve requests.
+MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
 ABANDONED_FILE_AGE_S = 3600.0

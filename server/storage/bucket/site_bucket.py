@@ -55,6 +55,7 @@ class SiteBucket:
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
         """Return the URL to which requests for an object are redirected, or "" if this server streams it.
+
         Raises BucketError.
         """
         mode = serving(self._with_store(settings))

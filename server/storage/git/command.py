@@ -112,8 +112,9 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command and return its output, or None if it found nothing. Raises GitError. See
-    `git_bytes`.
+    """Run a git command and return its output, or None if it found nothing.
+
+    Raises GitError. See `git_bytes`.
     """
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")

@@ -173,8 +173,9 @@ def is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str,
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content. None means the file is missing; a path means the content of that
-    file.
+    """Whether a file has the given content.
+
+    None means the file is missing; a path means the content of that file.
     """
     try:
         if content is None:

@@ -86,8 +86,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: check out the files `beside` a staged write. After an error, restore them and
-        discard the write.
+        """Context manager: check out the files `beside` a staged write.
+
+        After an error, restore them and discard the write.
         """
         beside = about.get("beside", ())
         try:
@@ -121,9 +122,8 @@ class CommitQueue:
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
-                with suppress(
-                    ApiError, OSError
-                ):  # On failure, these files remain unchanged until the next takeover.
+                # On failure, these files remain unchanged until the next takeover.
+                with suppress(ApiError, OSError):
                     back = bool(made) and not any(made)
                     changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
             if pending and all(made):

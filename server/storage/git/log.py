@@ -143,8 +143,9 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the rows added to the file since the last read. Clear the file if it is damaged or from
-        another history.
+        """Load the rows added to the file since the last read.
+
+        Clear the file if it is damaged or from another history.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -160,13 +161,7 @@ class CommitLog:
             rows = json.loads(b"[" + b",".join(line for line in lines if line) + b"]")
             self.commits.update((one.id, one) for one in map(_commit_of, rows))
             self._position = size
-        except (
-            ValueError,
-            TypeError,
-            IndexError,
-            KeyError,
-            AttributeError,
-        ):  # The file is new, damaged, or from another history.
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError):  # new, damaged or outdated
             os.ftruncate(descriptor, 0)
             self.commits, self._shallow, self._position = {}, shallow, 0
             header = {"version": _VERSION, "shallow": shallow}

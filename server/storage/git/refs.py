@@ -66,8 +66,9 @@ def _head(root: Path) -> str:
 
 
 def _in_file(root: Path, name: str) -> str:
-    """Read the commit of a ref from its file. Return "" without such a file, for example if the ref is
-    packed.
+    """Read the commit of a ref from its file.
+
+    Return "" without such a file, for example if the ref is packed.
     """
     place = location(root) if name.startswith("refs/") else None
     try:
@@ -240,8 +241,9 @@ def refs_mark(folder: Path, name: str) -> object:
 
 
 def _target(place: Path) -> str:
-    """Return the target of a symbolic ref such as HEAD, or "" if the file is missing or not symbolic. Raises
-    OSError.
+    """Return the target of a symbolic ref such as HEAD, or "" if the file is missing or not symbolic.
+
+    Raises OSError.
     """
     if not place.is_file():
         return ""

@@ -154,9 +154,8 @@ def push(
     lease = f"--force-with-lease={name}:{expected}"
     done = _run(root, seconds, "push", *options, lease, "--", remote, f"{commit}:{name}")
     if done.status == 0:
-        if (
-            tracked_commit(root, remote, branch) != commit
-        ):  # git updates it only if it is configured for fetching.
+        # git updates the tracking branch only if it is configured for fetching.
+        if tracked_commit(root, remote, branch) != commit:
             with suppress(GitError):  # The push succeeded nevertheless.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
@@ -282,8 +281,9 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        """Return the stored text. Waits at most _TERMINATE_TIMEOUT_S if a detached process holds the stream
-        open.
+        """Return the stored text.
+
+        Waits at most _TERMINATE_TIMEOUT_S if a detached process holds the stream open.
         """
         self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")

@@ -133,8 +133,9 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, or None if it does not exist. A git command holds it while changing
-    files.
+    """Return the mark of index.lock, or None if it does not exist.
+
+    A git command holds it while changing files.
     """
     return file_mark_of(folder / "index.lock")
 

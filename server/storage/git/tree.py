@@ -38,9 +38,8 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
         if path:
             mode, _, id_, size = about.split()
             if mode in _FILE_MODES:
-                files[path] = Blob(
-                    id_, int(size) if size.isdigit() else 0
-                )  # The size is "BAD" if the blob is missing.
+                # The size is "BAD" if the blob is missing.
+                files[path] = Blob(id_, int(size) if size.isdigit() else 0)
             elif mode == _LINK_MODE:
                 links[path] = Blob(id_, int(size))
     return {**files, **_behind_links(root, files, links)} if links else files

@@ -75,8 +75,9 @@ class TroubleLog:
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem, its consequence and how to fix it. Nothing is logged if the same problem is already
-        open.
+        """Log a problem, its consequence and how to fix it.
+
+        Nothing is logged if the same problem is already open.
         """
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)

@@ -153,9 +153,7 @@ class ImageCache:
                 make_formats(self.folder, key, file, ending)
         except BusyError:
             return False
-        except (
-            OSError
-        ):  # A retry may succeed: the process was killed, the disk was full, or the file was replaced.
+        except OSError:  # A retry may succeed, for example after a full disk or if the file was replaced.
             self._count_failure(key)
             return False
         return True
@@ -230,9 +228,7 @@ class ImageCache:
             cached = self._known.get(inside)
             if cached is None or cached[0] != signature_:
                 with self._open(inside) as file:
-                    status = os.fstat(
-                        file.fileno()
-                    )  # Taken before reading, because the file may change during reading.
+                    status = os.fstat(file.fileno())  # Before reading, when the file may change.
                     signature_ = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
                 cached = signature_, picture.size, "" if picture.key in self._unscalable else picture.key
@@ -267,8 +263,9 @@ class ImageCache:
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
-        """Record that the image with this key can't be scaled. The record lasts until the image's content
-        changes.
+        """Record that the image with this key can't be scaled.
+
+        The record lasts until the image's content changes.
         """
         with self._lock:
             self._unscalable.add(key)

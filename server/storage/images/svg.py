@@ -61,9 +61,7 @@ def _root(head: bytes) -> Mapping[str, str]:
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
     parser.EntityDeclHandler = entity
-    with suppress(
-        _EndError, expat.ExpatError, ValueError
-    ):  # ValueError: expat does not support the encoding.
+    with suppress(_EndError, expat.ExpatError, ValueError):  # ValueError: unsupported encoding
         parser.Parse(head, False)
     return root_attributes
 

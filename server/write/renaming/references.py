@@ -22,8 +22,9 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """Rewriter of references to a renamed target. `key` is the old key, `new` the new documentId or media
-    path.
+    """Rewriter of references to a renamed target.
+
+    `key` is the old key, `new` the new documentId or media path.
     """
 
     schema: Schema

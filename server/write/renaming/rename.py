@@ -92,8 +92,9 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the files that have the same name in any locale and status. A documentId written in them is
-    unchanged.
+    """Rename the files that have the same name in any locale and status.
+
+    A documentId written in them is unchanged.
     """
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
@@ -158,8 +159,9 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in files with the claim's name. Raises ConflictError if one of the files is
-    broken.
+    """Return the documents in files with the claim's name.
+
+    Raises ConflictError if one of the files is broken.
     """
     documents = {}
     for document in documents_of(context, claim.type.uid):

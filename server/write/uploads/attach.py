@@ -90,8 +90,9 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or the version with a number. The default locale is searched
-    first.
+    """Return the document with a documentId, or the version with a number.
+
+    The default locale is searched first.
     """
     default = context.settings.locales.default
     others = [

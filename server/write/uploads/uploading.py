@@ -174,8 +174,9 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace a media file's content; its path is unchanged. Raises ValidationError for another media
-    type.
+    """Replace a media file's content; its path is unchanged.
+
+    Raises ValidationError for another media type.
     """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
