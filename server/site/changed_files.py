@@ -104,7 +104,9 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files could change again without a new signature. `at` is in ns."""
+    """Return the paths of entries whose signature was too recent to trust when the file was read, at `at` (in
+    ns).
+    """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
 
@@ -168,7 +170,9 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Whether a file that was checked at the time `at` (in ns) can't change later without a new signature."""
+    """Whether a file's signature at the time `at` (in ns) is old enough to trust: any later change will
+    change it.
+    """
     return last_change(signature) + RACY_WINDOW_NS < at
 
 

@@ -24,7 +24,8 @@ class Contents:
 
     - `folders` are the problems in folders and links.
     - `links` maps links to their targets.
-    - `unsettled` are paths whose files could change again without a new signature.
+    - `unsettled` are paths whose signature is too recent to trust, so their files could change again without
+      a new one.
     - `writes` and `number` are from the last record.
     - `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
     - `applied` is incremented before and after each record.
@@ -56,7 +57,8 @@ class Contents:
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
         """Return the documents that the records remove and the documents they add.
 
-        The records are applied in order; none may be whole. Documents that end up equal are omitted.
+        The records are applied in order; none may be whole. Documents that are equal before and after are
+        omitted.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []

@@ -23,7 +23,8 @@ class Record:
     """The changes since the previous record. `entries` maps paths to entries, or to None for deleted files.
 
     - A `whole` record replaces the entire state: files not in `entries` do not exist.
-    - `unsettled` are paths whose files could change again without a new signature.
+    - `unsettled` are paths whose signature was too recent to trust, so their files could change again without
+      a new one.
     - `folders` are the problems in folders and links.
     - `links` maps links to their targets.
     - `writes` is the number of writes so far.

@@ -212,9 +212,9 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries that some files belong to.
+    """Return the paths of the entries to which some files belong.
 
-    A description belongs to its media file's entry. If a media file was added or removed, both paths are
+    A description is part of its media file's entry. If a media file was added or removed, both paths are
     returned.
     """
     return {
@@ -226,7 +226,8 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (None if unchanged), and its unsettled and settled paths.
+    """Return the new configuration (None if unchanged), and its paths with signatures too recent to trust and
+    with trusted ones.
 
     If the configuration is broken, the last good one is returned with a problem.
     """

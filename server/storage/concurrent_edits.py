@@ -27,10 +27,11 @@ _MAX_OPEN_FILES = 64  # Open files allow a rollback even if .bifolio/ is deleted
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """One prepared write. `before` and `after` are the target's marks before and after the write; None means
-    no file.
+    """One prepared write. `before` and `after` are the target's marks (mtime, size, inode) before and after
+    the write.
 
-    `aside` is a path in the journal. It holds the new file before the swap and the old file after it.
+    None means no file. `aside` is a path in the journal. It holds the new file before the swap and the old
+    file after it.
     """
 
     write: Write

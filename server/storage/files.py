@@ -64,12 +64,12 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 
 
 def signature(status: os.stat_result) -> Signature:
-    """Convert a stat result to a signature."""
+    """Convert a stat result to a signature: mtime, size, inode and ctime."""
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 def file_mark(status: os.stat_result) -> FileMark:
-    """Convert a stat result to a mark."""
+    """Convert a stat result to a mark: mtime, size and inode."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
@@ -121,7 +121,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file or of a link itself, or None if it is missing. Raises OSError."""
+    """Return the mark of a file, or None if it is missing. A link is not followed. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:

@@ -14,11 +14,11 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent. `before` and `after` are its marks before and after the change; None
-    means no file.
+    """One file in a record of intent. `before` and `after` are its marks (mtime, size, inode) before and
+    after the change.
 
-    `aside` is a file name in the journal: the new file before the swap, the old file after it. The digests
-    are hexadecimal; "" means unknown.
+    None means no file. `aside` is a file name in the journal: the new file before the swap, the old file
+    after it. The digests are hexadecimal; "" means unknown.
     """
 
     target: str

@@ -39,7 +39,7 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """A change and its rollback both failed. Recovery restores the files later."""
+    """Raised if a change and its rollback both failed. Recovery restores the files later."""
 
 
 class Journal:

@@ -40,9 +40,8 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One permission that the write required: an action on documents of a type.
-
-    `draft` limits it to drafts.
+    """One permission that the write required: an action on documents of a type, or only on their drafts if
+    `draft`.
     """
 
     uid: str

@@ -179,7 +179,8 @@ class Validator:
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
         """Raise ValidationError for unknown keys in targets. Keys of a populated target are allowed.
 
-        Targets within an operation may contain any keys. A target in a morph relation contains its type.
+        Objects within `set`, `connect` or `disconnect` may contain any keys. In a morph relation, the object
+        contains the target's type.
         """
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target

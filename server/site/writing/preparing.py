@@ -43,7 +43,7 @@ class Arbiter(Protocol):
         """Commit files with their current contents."""
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """See `agreeing`."""
+        """Check out an existing commit after its acceptance. See the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)

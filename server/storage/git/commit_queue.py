@@ -86,9 +86,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: check out the files `beside` a staged write.
+        """Context manager: check out the files of a staged write that the journal can't write (`beside`).
 
-        After an error, restore them and discard the write.
+        After an error, restore these files and discard the write.
         """
         beside = about.get("beside", ())
         try:

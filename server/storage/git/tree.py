@@ -94,7 +94,10 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return a blob's content. Raises GitError if `data` is None, because the blob is missing."""
+    """Return `data`, the content of a blob.
+
+    Raises GitError if it is None, which means that the blob is missing.
+    """
     if data is None:
         raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
     return data

@@ -241,8 +241,8 @@ class ImageCache:
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
         """Return the result of `read_ahead` for an image, or else read the image.
 
-        The result is found by the file's mark, because each hard link changes the ctime in the signature. It
-        is valid for READ_AHEAD_TTL_S.
+        The result is looked up by the file's mark, because each hard link changes the ctime in the signature.
+        It is valid for READ_AHEAD_TTL_S.
         """
         with self._lock:
             cached = self._read_ahead.get(mark)
