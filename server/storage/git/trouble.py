@@ -107,7 +107,7 @@ class TroubleLog:
         struct.pack_into("=Q", self._memory, 8 * concern, mask)
 
 
-# All callers need the same instance, because its memory is shared between processes.
+# Saves no time, but all callers need the same instance: its memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
     """Return the log for a site. Call this once before forking workers."""
