@@ -60,8 +60,7 @@ def is_named(if_match: str, document: Document) -> bool:
     return version_of(document) in _versions_of(if_match)
 
 
-# The cache saves 0.6 of 14 µs for each version that a merge compares, and 47 of 60 µs with the longest
-# header.
+# Saves 0.6 of 14 µs for each version that a merge compares, and 47 of 60 µs with the longest header.
 @lru_cache(maxsize=64)
 def _versions_of(if_match: str) -> frozenset[str]:
     if len(if_match) > MAX_IF_MATCH_CHARS:
