@@ -98,9 +98,7 @@ def serve_command(
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
     configuration = first_configuration(root)  # Fail early if the configuration is invalid.
-    check_environment(configuration.settings.webhooks, os.environ)
-    require_library(configuration.settings)
-    require_driver(configuration.settings.accounts)
+    _require_environment(configuration.settings)
     commit = "" if name is None else find_commit(root, name)
     # Changes of files have no effect on a past commit.
     report_to = replace(terminal, quiet=True) if commit else terminal
@@ -131,6 +129,13 @@ def serve_command(
         finally:
             offer.remove()
     sys.exit(status)
+
+
+def _require_environment(settings: Settings) -> None:
+    """Raise SetupError if an environment variable or a library that the settings need is missing."""
+    check_environment(settings.webhooks, os.environ)
+    require_library(settings)
+    require_driver(settings.accounts)
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
