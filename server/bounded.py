@@ -1,4 +1,4 @@
-"""A cache bounded in bytes, and a mutex with a bounded queue that is fair between clients."""
+"""A cache limited in bytes, and a mutex whose bounded queue is fair between clients."""
 
 import sys
 import threading
@@ -15,24 +15,24 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache bounded in bytes.
+    """Thread-safe LRU cache limited in bytes.
 
-    `size` estimates the bytes of a key and its value. A value larger than the bound is not kept.
+    `size(key, value)` estimates the bytes of an entry. A value larger than the limit is not stored.
     """
 
     __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
         self.most, self._size = most, size
-        self.bytes = 0  # estimated size of everything kept
+        self.bytes = 0  # estimated total of all entries
         self._lock = threading.Lock()
         self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value of a key, or None.
+        """Return the value stored under a key, or None.
 
-        Locks (0.3 µs): comparing keys in Python lets other threads run, which must not change the
-        OrderedDict.
+        The lock (0.3 µs) is necessary: comparing keys in Python can switch threads, and another thread must
+        not change the OrderedDict during the lookup.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -42,7 +42,7 @@ class Cache(Generic[K, V]):
             return kept[1]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value, replacing and recounting an earlier one; evict the least recently used."""
+        """Store a value under a key, then evict the least recently used entries until the limit is met."""
         size = self._size(key, value)
         with self._lock:
             self._drop(key)
@@ -53,18 +53,18 @@ class Cache(Generic[K, V]):
                 self.bytes -= self._kept.popitem(last=False)[1][0]
 
     def remove(self, key: K) -> None:
-        """Remove a key, if present."""
+        """Remove a key if it is present."""
         with self._lock:
             self._drop(key)
 
     def items(self) -> list[tuple[K, V]]:
-        """Return all keys and values."""
+        """Return all (key, value) pairs."""
         with self._lock:
             kept = list(self._kept.items())
         return [(key, value) for key, (_, value) in kept]
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all entries."""
         with self._lock:
             self._kept.clear()
             self.bytes = 0
@@ -79,9 +79,9 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Estimate the bytes of a key: text, numbers, and tuples of them.
+    """Estimate the bytes of a cache key made of strings, numbers and nested tuples.
 
-    The items of sets don't count: in keys these are permissions, which many keys share.
+    The elements of sets are not counted: sets in keys contain permissions, and many keys share them.
     """
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -92,14 +92,18 @@ def size_of(value: Hashable) -> int:
 
 # --- clients ----------------------------------------------------------------------------------------
 
-# Bits of an IPv6 address that identify a customer, who may use all addresses that begin with them.
+# Providers assign each customer at least a /64 network, so all its addresses count as one client.
 NETWORK_BITS = 64
 
 
-# Saves 3.7 µs of 56 of a read behind a proxy, if requests are limited.
+# The cache saves 3.7 of 56 µs per read behind a proxy if rate limits are on.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the IPv4 address or IPv6 network of an address, which identifies a client."""
+    """Return the network that identifies a client: the IPv4 address itself, or the /64 network of an IPv6
+    address.
+
+    Returns any other text unchanged.
+    """
     try:
         found = ip_address(address)
     except ValueError:
@@ -116,36 +120,41 @@ _thread = _Thread()
 
 
 def work_for(address: str) -> None:
-    """Record the address of the client that this thread now works for."""
+    """Store the address of the client whose request the current thread is handling."""
     _thread.address = address
 
 
 def current_client() -> str:
-    """Return the client that this thread works for, as `network_of` does; "" for none."""
+    """Return the network (see `network_of`) of the client whose request this thread
+    handles, or "" if unset.
+    """
     return network_of(_thread.address)
 
 
-# --- turns ------------------------------------------------------------------------------------------
+# --- mutex ------------------------------------------------------------------------------------------
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue that serves the waiting clients in turn.
+    """Mutex with a bounded queue that serves waiting clients in round-robin order.
 
-    If the queue is full, the newest request of the client with the most waiting requests is refused in favour
-    of a client with fewer: one client can't fill the queue.
+    When the queue is full, a client with few waiting requests displaces the newest request from the client
+    with the most. One client therefore can't fill the queue.
     """
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
-        """`purpose` completes "Too many requests …" in the error; `longest`: seconds to wait."""
+        """Create a free mutex.
+
+        - `purpose` completes the error message "Too many requests at once …".
+        - `waiting` is the length of the queue.
+        - `longest` is the longest wait in seconds.
+        """
         self._purpose, self._most, self._longest = purpose, waiting, longest
         self._is_taken = False
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, deque[_Waiter]] = (
-            OrderedDict()
-        )  # by client; the next client comes first
+        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()  # by client, next client first
 
     def take_if_free(self) -> bool:
-        """Acquire the mutex without waiting; return whether it was free."""
+        """Acquire the mutex if it is free, without waiting. Return whether it was acquired."""
         with self._lock:
             if self._is_taken:
                 return False
@@ -153,7 +162,7 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Acquire the mutex. Raises TurnError if the queue is full or the wait too long."""
+        """Acquire the mutex. Raises TurnError if the queue is full or the wait exceeds the limit."""
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -170,7 +179,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Release the mutex to the next waiting request."""
+        """Release the mutex, or hand it to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False
@@ -184,9 +193,10 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Refuse the newest request of the client with the most; return whether there is room.
+        """Reject the newest request of the client with the most waiting requests; return whether one was
+        rejected.
 
-        None is refused if that client would then have fewer than this one.
+        Nothing is rejected if that client would then have fewer waiting requests than `client`.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -212,7 +222,9 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request: `decided` is set once it has the mutex or is refused."""
+    """A waiting request. `decided` is set when the request gets the mutex or is rejected; `has_turn` says
+    which.
+    """
 
     __slots__ = ("decided", "has_turn")
 

@@ -1,15 +1,15 @@
-"""Every error that Bifolio raises on purpose.
+"""The exceptions that Bifolio raises.
 
     BifolioError
-    ├── SetupError               the site itself is wrong: path, line, message, fix
+    ├── SetupError               the site's files are invalid: path, line, message, fix
     ├── NeedsThreadPool          another thread must handle the request
     ├── ClientGone               the client has disconnected
-    ├── CommitError              a write can't be committed now, but later
-    ├── UnreadableRecordError    a worker can't apply another's record, and rescans the files
-    └── ApiError                 becomes an HTTP response with an error envelope
+    ├── CommitError              a write can't be committed yet
+    ├── UnreadableRecordError    a worker can't apply a record from the change log, and rescans the files
+    └── ApiError                 becomes an HTTP error response
         ├── ValidationError      400
         │   ├── KeyNameError     400  unknown or forbidden query key
-        │   ├── NotAllowedBySettingError 400  a setting of site.yaml does not allow it
+        │   ├── NotAllowedBySettingError 400  a setting in site.yaml forbids it
         │   ├── PaginationError  400
         │   └── LimitError       400  the request costs too much
         ├── BadRequestError      400
@@ -21,14 +21,14 @@
         ├── MethodNotAllowedError 405
         ├── RequestTimeoutError  408  the body did not arrive in time
         ├── ConflictError        409
-        │   ├── NotTakenOverError 409  commits of the git remote can't be applied without loss
-        │   ├── NotServedError   409  uncommitted edits keep a write of the remote from being served
+        │   ├── NotTakenOverError 409  commits from the git remote can't be applied without data loss
+        │   ├── NotServedError   409  uncommitted edits prevent a pushed write from being served
         │   └── OvertakenError   409  another write changed the same values
         ├── UnmergedError        409  two branches changed the same values
         ├── GoneError            410  the resource is no longer kept
         ├── PreconditionError    412  If-Match does not name the current version
-        │   ├── UnknownVersionError 412  its version is no longer known, so no merge
-        │   └── OverlapError     412  the changes since its version overlap
+        │   ├── UnknownVersionError 412  the version in If-Match is unknown, so the change can't be merged
+        │   └── OverlapError     412  the change overlaps with changes made since that version
         ├── PayloadTooLargeError 413
         ├── ContentCodingError   415  the body is compressed
         ├── RateLimitError       429
@@ -38,26 +38,26 @@
         │       └── MissingObjectError 502  a file is missing or damaged in the bucket
         ├── RemoteError          503  the git remote can't be used
         │   ├── RemoteAwayError  503  it does not respond in time
-        │   │   └── RemoteLostError 503  it did not report whether it accepted a commit
+        │   │   └── RemoteLostError 503  it did not confirm a push
         │   ├── RemoteAccessError 503  it denies access
-        │   ├── RemoteRefusedError 409  its hooks or rules reject the commit
+        │   ├── RemoteRefusedError 409  its hooks or rules rejected the commit
         │   └── RemoteMovedError 503  its branch is not at the expected commit
         ├── UnavailableError     503  the accounts can't be read
-        └── BusyError            503  another process writes for too long, or too much is requested
-            ├── TurnError        503  too many requests wait, or this one waited too long
+        └── BusyError            503  another write takes too long, or there are too many requests
+            ├── TurnError        503  the queue is full, or the request waited too long
             ├── BehindError      503  the required commit is not served here yet
             ├── GitBusyError     503  a git command is running
             └── GitError         503  a git command failed
                 └── GitSlowError 503  a git command takes too long
 
-Only `api.failure` turns an ApiError into HTTP; only the commands print a SetupError.
+`api.failure` renders every ApiError as an HTTP response. The commands print every SetupError.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-# Names of the errors that Flask itself raises, by status.
+# Names for errors raised by Flask, by status.
 HTTP_NAMES: Mapping[int, str] = {
     400: "BadRequestError",
     404: "NotFoundError",
@@ -70,11 +70,11 @@ HTTP_NAMES: Mapping[int, str] = {
 
 
 class BifolioError(Exception):
-    """The base class of all errors."""
+    """Base class of all errors."""
 
 
 class SetupError(BifolioError):
-    """A site.yaml, schema or command that can't be used. `str()` is one line for a person."""
+    """An invalid site.yaml, schema or command. `str()` returns a one-line message."""
 
     def __init__(
         self, path: str, line: int | None, message: str, fix: str = "", column: int | None = None
@@ -84,28 +84,29 @@ class SetupError(BifolioError):
 
 
 def place_of(path: str, line: int | None, column: int | None) -> str:
-    """Return `path:line:column`, without the parts that are not known."""
+    """Return `path:line:column`, omitting unknown parts."""
     return ":".join(str(part) for part in (path, line, line and column) if part)
 
 
 def with_fix(message: str, fix: str) -> str:
-    """Return what is wrong and how to mend it as sentences; a message without a fix as it is."""
+    """Return the message and its fix as two sentences, or only the message if there is no fix."""
     if not fix:
         return message
     return f"{as_sentence(message, upper=False)} {as_sentence(fix)}"
 
 
 def as_sentence(text: str, *, upper: bool = True) -> str:
-    """Return a text with its final mark and, if `upper`, a capital letter at its beginning."""
+    """Return a text ending with a punctuation mark and, with `upper`, starting with a capital letter."""
     text = f"{text[0].upper()}{text[1:]}" if upper else text
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 class NeedsThreadPool(BifolioError):
-    """The event loop can't handle the request; another thread must.
+    """Raised on the event loop to move the request to a thread pool.
 
-    `costly`: it waits. `accounts`: it may wait for a remote database of accounts. `long`: it does not wait,
-    but takes longer than an event loop may.
+    - `costly`: the request may block.
+    - `accounts`: the request may query a remote database of accounts.
+    - `long`: the request does not block, but takes too long for an event loop.
     """
 
     def __init__(self, *, costly: bool = False, accounts: bool = False, long: bool = False) -> None:
@@ -118,10 +119,10 @@ class ClientGone(BifolioError):
 
 
 class CommitError(BifolioError):
-    """A write can't be committed now; the text says why.
+    """A write can't be committed now; the message gives the reason.
 
-    `refused`: this write is refused, while others may succeed. `overtaken`: a git command or another commit
-    came first, and an immediate retry may succeed.
+    - `refused`: only this write is rejected; other writes may succeed.
+    - `overtaken`: a git command or another commit was faster; an immediate retry may succeed.
     """
 
     def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
@@ -131,7 +132,7 @@ class CommitError(BifolioError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Context manager: add a SetupError of the block to a list, and continue after the block."""
+    """Context manager: catch a SetupError from the block and append it to `found`."""
     try:
         yield
     except SetupError as error:
@@ -140,7 +141,7 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Context manager: record the number of the batch operation in the details of an ApiError."""
+    """Context manager: add the number of a batch operation to the details of any ApiError from the block."""
     try:
         yield
     except ApiError as error:
@@ -153,12 +154,12 @@ class UnreadableRecordError(BifolioError):
 
 
 class ApiError(BifolioError):
-    """An HTTP response with an error envelope: `status`, `name`, `message`, `details`."""
+    """An HTTP error response: `status`, `name`, `message`, `details`."""
 
     status = 500
     name = "InternalServerError"
     default = "Internal Server Error"
-    retry_s = 0  # Seconds until a retry may succeed, sent as `Retry-After`; 0 if unknown.
+    retry_s = 0  # Seconds until a retry may succeed, for the `Retry-After` header; 0 omits the header.
 
     def __init__(self, message: str = "", details: Mapping[str, Any] | None = None) -> None:
         self.message = message or self.default
@@ -167,13 +168,13 @@ class ApiError(BifolioError):
 
 
 class ValidationError(ApiError):
-    """The request is invalid, or not allowed by the schema."""
+    """The request is invalid, or the schema does not allow it."""
 
     status, name, default = 400, "ValidationError", "Validation error"
 
 
 class NotAllowedBySettingError(ValidationError):
-    """A setting of site.yaml does not allow the request; the message names it."""
+    """A setting in site.yaml forbids the request; the message names the setting."""
 
 
 class KeyNameError(ValidationError):
@@ -193,15 +194,15 @@ class PaginationError(ValidationError):
 
 
 class LimitError(ValidationError):
-    """The request costs more than a limit allows; `details.limit` names the setting."""
+    """The request exceeds a limit; `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit`: the key below `api.limits` in site.yaml."""
+        """`limit`: the key under `api.limits` in site.yaml."""
         super().__init__(message, {"limit": limit})
 
 
 class ApplicationError(ApiError):
-    """The current state does not allow it: the account is blocked, for example."""
+    """The current state does not allow the request; for example, the account is blocked."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
@@ -223,7 +224,7 @@ class RateLimitError(ApiError):
 
 
 class UnauthorizedError(ApiError):
-    """Credentials were sent and are not valid."""
+    """The request's credentials are invalid."""
 
     status, name, default = 401, "UnauthorizedError", "Missing or invalid credentials"
 
@@ -234,7 +235,7 @@ class ForbiddenError(ApiError):
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
     def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
-        """`actor` lacks `permission` ("article.create"). Both are logged, not sent."""
+        """`actor` lacks `permission`, such as "article.create". Both are logged, but not sent."""
         super().__init__(message)
         self.actor, self.permission = actor, permission
 
@@ -246,12 +247,12 @@ class NotFoundError(ApiError):
 
 
 class MethodNotAllowedError(ApiError):
-    """The path exists, but does not have the method."""
+    """The path does not support this method."""
 
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
 
     def __init__(self, allowed: tuple[str, ...] = (), message: str = "") -> None:
-        """`allowed`: the methods of the path."""
+        """`allowed`: the methods that the path supports."""
         self.allowed = allowed
         super().__init__(message)
 
@@ -263,14 +264,14 @@ class PayloadTooLargeError(ApiError):
 
 
 class ContentCodingError(ApiError):
-    """The body is compressed, or has another content coding."""
+    """The body is compressed, or has another unsupported content coding."""
 
     status, name = 415, "UnsupportedMediaTypeError"
     default = "The body is compressed; send it without Content-Encoding"
 
 
 class RequestTimeoutError(ApiError):
-    """The body of the request did not arrive in time."""
+    """The request's body did not arrive in time."""
 
     status, name, default = (
         408,
@@ -280,19 +281,19 @@ class RequestTimeoutError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Another process changed the file, or changing it would lose data."""
+    """Another process changed the file, or the change would lose data."""
 
     status, name, default = 409, "ConflictError", "Conflict"
 
 
 class NotTakenOverError(ConflictError):
-    """Commits of the git remote can't be applied now; the log and `/_health/ready` say why."""
+    """Commits from the git remote can't be applied now; see the log or `/_health/ready` for the reason."""
 
     default = "Commits of the git remote can't be applied now; see the server's log or /_health/ready"
 
 
 class NotServedError(ConflictError):
-    """The git remote has the write, but uncommitted edits keep it from being served here."""
+    """The write was pushed to the git remote, but uncommitted edits prevent it from being served here."""
 
 
 class OvertakenError(ConflictError):
@@ -312,19 +313,19 @@ class UnmergedError(ApiError):
 
 
 class GoneError(ApiError):
-    """The resource existed, but is no longer kept."""
+    """The resource existed, but was deleted or has expired."""
 
     status, name, default = 410, "GoneError", "Gone"
 
 
 class PreconditionError(ApiError):
-    """The document is not at the version that `If-Match` names."""
+    """The document's version differs from the one in `If-Match`."""
 
     status, name, default = 412, "PreconditionFailedError", "The document has changed; read it again"
 
 
 class UnknownVersionError(PreconditionError):
-    """The version that `If-Match` names is no longer known, so the change can't be merged."""
+    """The version in `If-Match` is no longer available, so the change can't be merged."""
 
     default = (
         "The document has changed, and the version that If-Match names is no longer known; read it again"
@@ -332,13 +333,13 @@ class UnknownVersionError(PreconditionError):
 
 
 class OverlapError(PreconditionError):
-    """The change overlaps with changes made since the version that `If-Match` names."""
+    """The change overlaps with changes made since the version in `If-Match`."""
 
     default = "The document has changed, in the same attributes as your change; see details.conflicts"
 
 
 class StorageError(ApiError):
-    """The files can't be written; their previous content is kept."""
+    """The files can't be written; their previous content is unchanged."""
 
     status, name, default = 507, "InsufficientStorageError", "The files could not be written"
 
@@ -359,13 +360,13 @@ class RemoteError(ApiError):
 
 
 class RemoteAwayError(RemoteError):
-    """The git remote does not respond, or not in time."""
+    """The git remote does not respond in time."""
 
     default = "The git remote does not respond; try again later"
 
 
 class RemoteLostError(RemoteAwayError):
-    """The git remote did not report whether it accepted a commit: the change may be made or not."""
+    """The git remote did not confirm a push, so the change may or may not have been made."""
 
     default = (
         "The git remote did not confirm the change, which may have been made; check before you send it again"
@@ -380,20 +381,20 @@ class RemoteAccessError(RemoteError):
 
 
 class RemoteRefusedError(RemoteError):
-    """A hook or rule of the git remote rejects the commit."""
+    """A hook or rule of the git remote rejected the commit."""
 
     status, name, default = 409, "ConflictError", "The git remote rejects this change"
     retry_s = 0
 
 
 class RemoteMovedError(RemoteError):
-    """The branch of the git remote is not at the expected commit."""
+    """The branch on the git remote is not at the expected commit."""
 
     default = "The branch of the git remote has changed; try again"
 
 
 class UnavailableError(ApiError):
-    """The accounts can't be read, so tokens and users can't be checked."""
+    """The accounts database can't be read, so tokens and users can't be verified."""
 
     status, name, default = 503, "ServiceUnavailableError", "The accounts are unavailable; try again later"
     retry_s = 30
@@ -417,7 +418,7 @@ class MissingObjectError(BucketError):
 
 
 class BusyError(ApiError):
-    """Another process has been writing for too long."""
+    """Another write is taking too long."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5
@@ -428,7 +429,7 @@ class TurnError(BusyError):
 
 
 class BehindError(BusyError):
-    """The commit that the request requires is not served here yet."""
+    """This server does not serve the required commit yet."""
 
     default, retry_s = "This server does not serve that commit yet; try again", 1
 
@@ -440,21 +441,21 @@ class GitBusyError(BusyError):
 
 
 class GitError(BusyError):
-    """A git command failed; the state of the repository is unknown."""
+    """A git command failed; the repository may be in any state."""
 
     default = "A git command failed; try again"
 
 
 class GitSlowError(GitError):
-    """A git command took too long and was ended."""
+    """A git command took too long and was terminated."""
 
     default = "A git command took too long; try again"
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """Return the error for an unknown or forbidden query key; `path` is dotted, None at the root.
+    """Return the error for an unknown or forbidden query key, with the same message and details as Strapi.
 
-    Message and details equal Strapi's.
+    `path` is the dotted path to the key, or None at the root.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

@@ -1,4 +1,4 @@
-"""Paths in a site, and the folder .bifolio/ of accounts, keys, caches and locks."""
+"""Paths inside a site, and its state folder .bifolio/ (accounts, keys, caches, locks)."""
 
 import errno
 import stat
@@ -10,14 +10,14 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
-MAX_ATTEMPTS = 5  # to create the state folder while another process deletes it
+MAX_ATTEMPTS = 5  # at creating the state folder while another process deletes it
 
 
 def state_folder(root: Path) -> Path:
-    """Return the .bifolio/ folder of a site; create it, private to its owner and ignored by git.
+    """Return a site's .bifolio/ folder, creating it if missing. It is private to its owner and ignored by
+    git.
 
-    Raises OSError, also if it is a symbolic link: a link is easily committed, and could point to served
-    files.
+    Raises OSError, also if .bifolio is a symbolic link: a link could be committed and point to served files.
     """
     folder = root / STATE_FOLDER
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
@@ -37,7 +37,7 @@ def state_folder(root: Path) -> Path:
 
 
 def keep_private(path: Path) -> None:
-    """Remove the permissions of group and others from a file or folder, if this process owns it."""
+    """Remove all permissions for group and others from a file or folder, if this process owns it."""
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         with suppress(PermissionError):
@@ -45,7 +45,7 @@ def keep_private(path: Path) -> None:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the folder of caches, all of which may be deleted; None if it can't be created."""
+    """Return the folder for caches, or None if it can't be created. Its files can be deleted at any time."""
     try:
         folder = state_folder(root) / "cache"
         folder.mkdir(exist_ok=True)
@@ -55,12 +55,12 @@ def cache_folder(root: Path) -> Path | None:
 
 
 def studio_folder(root: Path) -> Path:
-    """Return the folder of the owner's keys and sessions, which may not exist."""
+    """Return the folder for the owner's keys and sessions. The folder may not exist."""
     return root / STATE_FOLDER / "studio"
 
 
 def incoming_folder(root: Path) -> Path:
-    """Return the folder of incomplete uploads. Raises OSError."""
+    """Return the folder for incomplete uploads. Raises OSError."""
     folder = state_folder(root) / "incoming"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder

@@ -1,4 +1,4 @@
-"""Problems: mistakes in a site's files, which do not keep the other files from being served."""
+"""Problems: mistakes in a site's files. A problem in one file does not affect the other files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from server.errors import place_of, with_fix
 
 Severity = Literal["error", "warning"]
 
-# Rules with their descriptions; docs/check.md shows this table.
+# Descriptions by rule; docs/check.md contains this table.
 RULES: Mapping[str, str] = {
     "settings": "`site.yaml` is invalid, or names something that does not exist.",
     "schema": "A content type or component is invalid, or has a key that looks mistyped.",
@@ -36,9 +36,12 @@ RULES: Mapping[str, str] = {
 class Problem:
     """A problem in a file.
 
-    An `error` keeps the file from being served (its last good version stays); a `warning` does not. `path` is
-    relative to the site. `line` and `column` count from 1, or are None. `rule` is a key of RULES. `at` is the
-    path of the attribute or key, () if the problem concerns the whole file.
+    - `path` is relative to the site's folder.
+    - `line` and `column` count from 1, or are None if unknown.
+    - `severity`: with an `error`, the file is not served, and its last valid version remains; a `warning` has
+      no such effect.
+    - `rule` is a key of RULES.
+    - `at` is the path to the attribute or key; () for the whole file.
     """
 
     path: str
@@ -51,7 +54,7 @@ class Problem:
     at: tuple[str | int, ...] = field(default=(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the problem as JSON; the keys are a public format (docs/check.md)."""
+        """Return the problem as JSON. Its keys are a public format (docs/check.md)."""
         return {
             "path": self.path,
             "line": self.line,

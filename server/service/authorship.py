@@ -1,4 +1,4 @@
-"""Authorship of command-line writes: git's configured user, with full access."""
+"""Authorship of writes by the command line: git's configured user, with full access."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -6,13 +6,13 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # its name in commit trailers
+COMMAND = Actor("command", everything=True)  # the name appears in commit trailers
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the writes of a command, recorded as file edits.
+    """Return the writer for a command. The event log records its writes as file edits.
 
-    The author is git's configured user, or `git.committer` without one.
+    The author is git's configured user, or `git.committer` if git has no user.
     """
 
     def sign(_: Actor) -> tuple[str, str]:
@@ -23,5 +23,5 @@ def writes_of_command(opened: OpenSite) -> Writes:
 
 
 def caller_of_command(opened: OpenSite) -> Caller:
-    """Return the caller of a command, in the site's current state."""
+    """Return the caller for a command: full access to the site's current state."""
     return Caller(opened.site.state, COMMAND)

@@ -1,4 +1,4 @@
-"""Parsing of a batch, whose operations can refer to documents of earlier ones (docs/batch.md)."""
+"""Batch parser. An operation can refer to documents of earlier operations (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,17 +13,18 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # Total length of the ids inserted for references.
+MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # limit for all ids inserted for references
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser of the operations of a batch, in order.
+    """Parser for the operations of a batch, in order.
 
-    `ids` are the ids of their documents, for later references; None for a deleted one. New documents get
-    their ids here, those of single types in `singles` by uid. `room` is the number of characters that
-    references may still insert.
+    - `ids`: for each parsed operation, its document's id, or None after a deletion. Later operations refer to
+      them.
+    - `singles`: new ids for single types that have no document yet, by uid.
+    - `room`: the number of characters that references may still insert.
     """
 
     caller: Caller
@@ -32,9 +33,10 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations; each is taken from the iterator after the previous one is parsed.
+        """Parse the operations. The iterator is advanced only after the previous operation was parsed.
 
-        Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the operation.
+        Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the failed
+        operation.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -56,7 +58,7 @@ class BatchReader:
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return the id for an operation without one: a new id, or that of the single type."""
+        """Return the id for an operation that names none: a new id, or the single type's id."""
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
@@ -66,7 +68,7 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return a value with references in its texts replaced by ids."""
+        """Return the value with references such as `{{0.documentId}}` replaced by ids, in all its strings."""
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):

@@ -15,12 +15,14 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # the origin that means the checked-out commit
+HEAD = "HEAD"  # as `origin`: the checked-out commit
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """Documents that a branch has changed since the commit `fork`, where it left the served branch."""
+    """Documents that a branch has changed since `fork`, the commit where it diverged from
+    the served branch.
+    """
 
     fork: str
     head: str
@@ -28,7 +30,7 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Branches of a site. Methods raise ForbiddenError, and ConflictError in a site without commits."""
+    """A site's branches. All methods raise ForbiddenError, and ConflictError if the site has no commits."""
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -37,22 +39,22 @@ class SiteBranches:
 
     @property
     def served(self) -> str:
-        """The served branch, or "" for none."""
+        """The name of the served branch, or "" if no branch is checked out."""
         return self._branches.served()
 
     def permit(self, caller: Caller, action: str) -> None:
-        """Raise ForbiddenError if the caller lacks the permission for an action on branches."""
+        """Raise ForbiddenError if the caller lacks the permission for this action on branches."""
         require_branch(caller.actor, action, caller.state.schema)
 
     def all(self, caller: Caller) -> list[Branch]:
-        """Return all branches, by name."""
+        """Return all branches, sorted by name."""
         self.permit(caller, "find")
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch at a commit, tag, branch or time.
+        """Create a branch at `origin`: a commit, tag, branch or time.
 
-        A branch exposes everything in its commit, so commits other than the heads of branches need
+        The new branch exposes all content in that commit. Unless it is the head of a branch, the caller needs
         `history.read`. Raises ValidationError, and ConflictError if the branch exists.
         """
         self.permit(caller, "create")
@@ -68,12 +70,14 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, merged or not. Raises NotFoundError, and ConflictError if it is checked out."""
+        """Delete a branch, even if it is unmerged. Raises NotFoundError, and ConflictError if it is checked
+        out.
+        """
         self.permit(caller, "delete")
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that a branch has changed and the caller may find. Raises NotFoundError."""
+        """Return the branch's changed documents that the caller may find. Raises NotFoundError."""
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -85,9 +89,10 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge a branch into another; `into` is "" for the served one.
+        """Merge branch `name` into branch `into`; "" means the served branch.
 
-        Raises UnmergedError for conflicts without a resolution, and the errors of `Merger.merge`.
+        Raises UnmergedError for conflicts that `resolution` does not resolve, and the errors of
+        `Merger.merge`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -99,7 +104,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the values in a resolution, with the types of their documents."""
+    """Yield the values from a resolution, each with its document's type."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

@@ -1,8 +1,10 @@
-"""Cache tags of a response: one for everything whose change may affect the response.
+"""Cache tags of a response. A change to content purges every response that shares a tag with it.
 
-A change has the tags of its type and its document (`server.schema.model`). A list has the tags of the types
-it depends on, because a change may add a document to it. A single document has its own tag, those of the
-documents that its relations name, and those of the types whose documents may become related to it.
+A change has two tags: its type's and its document's (`server.schema.model`).
+
+- A list has the tags of all types that it depends on, because a change may add a document to the list.
+- A single document has its own tag and the tags of its populated documents. It also has the tags of types
+  whose documents may become related to it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,12 +25,12 @@ from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
-    """Yield the tags of a list."""
+    """Yield the tags of a list response."""
     return tags_of_types(mentioned_types(query), schema)
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the tags of content types and media. Components and users have none."""
+    """Yield the tags of content types and media. Components and users have no tags."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -36,7 +38,7 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the tags of a response with one document; for a single type, the type's tag."""
+    """Return the tags of a response with one document. A single type is represented by its type's tag."""
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -45,7 +47,7 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the tag of the media file under a key, or of the picture that the key is a format of."""
+    """Return the tag of a media file. If `key` is a format of a picture, return the picture's tag."""
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -54,14 +56,17 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collector of tags along populated attributes; visits a document once for each selection."""
+    """Collector for the tags of a document and everything populated in it.
+
+    Visits a document once per selection.
+    """
 
     view: View
     tags: set[str] = field(default_factory=set)
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, document: Document, selection: Selection) -> None:
-        """Add the tag of a document and of its populated documents."""
+        """Add the tags of a document and its populated documents."""
         key = (id(document), id(selection))
         if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return
@@ -91,10 +96,10 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        """Add the tags of a relation or of media.
+        """Add the tags of a populated relation or media attribute.
 
-        A derived relation can change with any document of the other type. A missing target may be a draft,
-        whose id must not be revealed. In both cases the tag of the type is used.
+        The target type's tag is added in two cases. If the relation is derived, any document of the other
+        type can change it. If a target is missing, it may be a draft, whose id must stay hidden.
         """
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
@@ -113,10 +118,10 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    """Return the entity tag of a response with a document's version, for a caller that may change it."""
+    """Return a response's entity tag that includes the document's version, for callers that may change it."""
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 
 def tag_of_bytes(body: bytes) -> str:
-    """Return the entity tag of a response from its bytes only."""
+    """Return a response's entity tag, computed only from its bytes."""
     return f'"{xxh3_128_hexdigest(body)}"'

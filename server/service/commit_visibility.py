@@ -1,4 +1,4 @@
-"""Commit messages as callers may read them (docs/history.md)."""
+"""Filter for commit messages: hides messages about content that the caller may not see (docs/history.md)."""
 
 from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
@@ -14,8 +14,8 @@ _DOCUMENT = "Bifolio-Document: "
 def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:
     """Return the commit's message if the actor may see everything that the commit changed.
 
-    Otherwise return a neutral message, since the original may name hidden content. It keeps the trailers of
-    documents and media that the actor may see.
+    Otherwise, the message may name hidden content, so a neutral message is returned. It includes only the
+    trailers for documents and media that the actor may see.
     """
     if actor.everything or _sees_all(actor, commit, timeline):
         return commit.message
@@ -29,7 +29,9 @@ def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:
 
 
 def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
-    if len(commit.parents) > 1:  # Its message is about everything merged; its files are only the conflicts.
+    if (
+        len(commit.parents) > 1
+    ):  # A merge's message covers all merged files, but git lists only the conflicts.
         types = timeline.schema.content_types
         return may_find(actor, UPLOAD) and all(may_see_all(actor, type_) for type_ in types)
     subjects = timeline.subjects(commit)
@@ -39,7 +41,7 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(actor: Actor, commit: Commit, timeline: Timeline) -> set[str]:
-    """Return the names in trailers of the commit's documents and media that the actor may see."""
+    """Return the trailer names of the commit's documents and media that the actor may see."""
     names = set()
     for change in commit.changes:
         claim = timeline.claims.get(change.path)

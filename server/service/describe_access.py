@@ -1,7 +1,6 @@
-"""Description of the caller and its permissions (docs/access.md).
+"""Access description: the caller's identity, permissions, types and locales (docs/access.md).
 
-One request gives a client everything it needs to show a site to its user: the types that the user may read or
-write, without hidden attributes, and the locales.
+A client needs only this one request to build its user interface. Hidden attributes are omitted.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -20,7 +19,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the repository. No caller has them while a past commit is served.
+# Actions that change content or the repository. They are unavailable while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -34,11 +33,11 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change neither content nor repository.
+ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change only accounts.
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the caller's identity, permissions and types, as JSON values."""
+    """Return the caller's identity, permissions and types as JSON values."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -65,7 +64,7 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the commit that the site is served at, read-only, or None if its files are served."""
+    """Return the past commit that the site serves read-only, or None if it serves its current files."""
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -73,7 +72,7 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Return who the caller is: the public, a user, a token or the owner."""
+    """Return the caller's identity: the public, a user, a token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
@@ -83,7 +82,7 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield the caller's permitted actions by subject; subjects without any are left out."""
+    """Yield (subject, permitted actions), omitting subjects without permitted actions."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -108,7 +107,7 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Return the preview URL, which may contain a secret, only for callers that edit the type."""
+    """Return the type's preview URL if the caller may edit the type: the URL may contain a secret."""
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
@@ -122,9 +121,9 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Return a description without relations to types that the caller may not find.
+    """Return a type's description without relations to types that the caller may not find.
 
-    Attributes that no response contains are left out too, except in `writable_uids`.
+    Attributes that no response contains (private ones and passwords) are listed only for `writable_uids`.
     """
     visible = {
         name: raw
@@ -146,7 +145,7 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return the components in some types, including nested ones, by uid."""
+    """Return the components used in some types, including nested ones, sorted by uid."""
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

@@ -1,4 +1,4 @@
-"""A write of one document: the requested operation, and the permitted write made of it."""
+"""Write of one document: from the requested operation to a permitted, parsed write."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-Body = tuple[Type, Mapping[str, Tree]]  # a type and new values by attribute
+Body = tuple[Type, Mapping[str, Tree]]  # a type, and new values by attribute
 
 
 class Verb(StrEnum):
@@ -45,9 +45,9 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # on a whole document, without values
-# By kind of type and verb: the permission, and the function that prepares the write. A new document of a
-# collection may come with an id; other writes to a collection always do.
+ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # concern a whole document, and contain no values
+# By kind of type and verb: the required permission, and the function that prepares the write. In a
+# collection, an id is optional for CREATE and required for all other verbs.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -62,9 +62,10 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A requested write of one document.
 
-    `params` select the locale and status to write, and what the response contains, as in a read. `data` are
-    the new values by attribute. `if_match` is the entity tag of the expected version. With `merge`, an update
-    of another version is merged with the changes made since.
+    - `params` select the locale and status to write, and the content of the response, as in a read.
+    - `data` maps attribute names to new values.
+    - `if_match` is the expected version's entity tag.
+    - `merge`: if the document has changed since that version, merge the update with those changes.
     """
 
     type: Type
@@ -78,7 +79,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A write that its actor may make; `query` selects the response, None for a deletion."""
+    """A permitted write. `query` selects the content of the response; None for a deletion."""
 
     operation: Operation
     reader: Reader
@@ -87,13 +88,15 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return the key of the document; `written` is the id that the write returned."""
+        """Return the key of the written document. `written` is the id that the write returned."""
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version in a later state. Raises NotFoundError if it was deleted since.
+        """Render the written version as of a later state. Raises NotFoundError if it was deleted in the
+        meantime.
 
-        A draft that the actor may not read has no entity tag, because that would depend on all of its values.
+        The entity tag depends on all values of the version. It is omitted for a draft that the actor may not
+        read.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -111,9 +114,9 @@ class DocumentWrite:
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError if the reader's actor may not write its type in that way.
+    """Raise ForbiddenError if the reader's actor may not perform this kind of write on the type.
 
-    Raises ValidationError if the type does not support the verb; for example, single types are created by an
+    Raises ValidationError if the type does not support the verb; for example, a single type is created by an
     update.
     """
     if (reader.type.kind, verb) not in WRITES:
@@ -125,7 +128,7 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse a permitted operation into a write of the reader's type. Raises ValidationError."""
+    """Parse a permitted operation into a write. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -138,7 +141,7 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return the writes with passwords replaced by hashes; see `hash_passwords`."""
+    """Return the writes with passwords replaced by hashes (see `hash_passwords`)."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -151,9 +154,10 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Count the values in texts that will be parsed as JSON. Raises LimitError if there are too many.
+    """Charge the budget for values inside strings that will be parsed as JSON.
 
-    Other texts count as one value each, with the body.
+    Other strings were already charged as one value each, with the body. Raises LimitError if there are too
+    many values.
     """
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
@@ -161,7 +165,7 @@ def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> N
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to write values to a version."""
+    """Return the request to create or update a version."""
     locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
@@ -178,7 +182,9 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to delete a document's locales; missing ones are not an error (spec.md 4.3.7)."""
+    """Return the request to delete locales of a document. A missing locale is not an
+    error (spec.md 4.3.7).
+    """
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
@@ -189,7 +195,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to unpublish a document or discard its draft, in some locales."""
+    """Return the request to unpublish a document or discard its draft, in the requested locales."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(f"{type_.singular} has no drafts, so there is nothing to {action}")
@@ -206,7 +212,7 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return the query for the draft that remains after an action."""
+    """Return the query for the draft that the response to an action contains."""
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -214,10 +220,10 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Return some attributes of a version by name, as its reader sees them, fully populated.
+    """Render some attributes of a version, fully populated, as the reader's actor may see them.
 
-    Hidden attributes and relations to types that the actor may not find are left out. `draft` renders related
-    documents as drafts.
+    Hidden attributes and relations to types that the actor may not find are omitted. With `draft`, related
+    documents are rendered as drafts.
     """
     # Don't cache: these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
@@ -247,7 +253,9 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the populate of an attribute: components completely, related documents without relations."""
+    """Return the `populate` parameter for an attribute: components at all depths, but related documents
+    without their own relations.
+    """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]
         return {"populate": _populate(schema, inner, inner.attributes)}

@@ -1,4 +1,4 @@
-"""Account forms, such as a login: flat objects of texts, and their validation errors."""
+"""Forms for accounts, such as a login: flat objects of strings, and their validation errors."""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -8,16 +8,16 @@ from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
 
-MAX_QUOTED_CHARS = 200  # Most characters of a value in an error.
+MAX_QUOTED_CHARS = 200  # longest quotation in an error
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # Must equal `password`.
+_CONFIRMATION = "passwordConfirmation"  # must equal `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the fields of a form; `min_lengths` maps each field to its minimum length.
+    """Return the fields of a form. `min_lengths` maps each field's name to its minimum length.
 
-    Raises ValidationError with all mistakes: missing, malformed and unequal fields, or else those that are
-    too short.
+    Raises ValidationError with all mistakes: missing fields, malformed fields and differing passwords. If
+    there are none, it lists the fields that are too short.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -30,7 +30,7 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
             UNSAID,
             data.get("password"),
         ):
-            if data[_CONFIRMATION] == "":  # Report an empty one only once, as Strapi does.
+            if data[_CONFIRMATION] == "":  # Report an empty field only once, as Strapi does.
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
         if errors:
@@ -39,16 +39,16 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if a form has unknown fields, naming them."""
+    """Raise ValidationError that names the form's unknown fields, if any."""
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field of a form, as entries of the error's details.
+    """Return the mistakes in one field as entries for the error's details.
 
-    A missing field is UNSAID.
+    Pass UNSAID as the value of a missing field.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -59,7 +59,7 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return an entry of the error's details. It quotes the value unless the field is secret.
+    """Return an entry for the error's details. It quotes the value unless the field is secret.
 
     `inside` is the path inside the field.
     """
@@ -78,6 +78,6 @@ def _quoted(name: str, value: object) -> dict[str, Any]:
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """Return one error for all mistakes in a form."""
+    """Combine all mistakes in a form into one error."""
     message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
     return ValidationError(message, {"errors": errors})
