@@ -1,4 +1,4 @@
-"""Document history: versions, differences, authorship of values, restoring."""
+"""Document history: versions, differences, the origin of each value, and restoring."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,9 +30,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of a document that a caller may see, newest first.
+    """The versions of one document that the caller may see, newest first.
 
-    `params` select the locale and status of one version. `others` are as in `Viewer`.
+    `params` select a locale and status. `others` are as in `Viewer`.
     """
 
     caller: Caller
@@ -45,23 +45,23 @@ class DocumentHistory:
 
     @property
     def state(self) -> State:
-        """The current state of the site."""
+        """The site's current state."""
         return self.caller.state
 
     @property
     def viewer(self) -> Viewer:
-        """The caller as a viewer of earlier versions."""
+        """Viewer of earlier versions with the caller's permissions."""
         return Viewer(self.caller.actor, self.state, self.others)
 
     @property
     def attributes(self) -> list[Attribute]:
-        """The attributes whose history the caller may see."""
+        """The attributes that the caller may see in earlier versions."""
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the locale and status that `params` select, and their versions.
+        """Return the locale and status that `params` select, and the versions in that locale and status.
 
-        `status` overrides that of `params`. Raises ForbiddenError and ValidationError.
+        A non-empty `status` overrides the one in `params`. Raises ForbiddenError and ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
@@ -71,9 +71,11 @@ class DocumentHistory:
         return locale, status, versions
 
     def content_at(self, commit: str, status: str = "") -> Content | None:
-        """Return the version at a commit, or the current file for "". See `of_one_file`.
+        """Return the content at a commit, or the current content if `commit` is "". Locale, status and errors
+        are those of `of_one_file`.
 
-        As in a read, the published version is returned if there was no draft.
+        If a draft is requested and there was none, the published version is returned, as in a read. Returns
+        None if there was neither.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -86,7 +88,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A version that a commit changed; `action` is create, update, delete or rename."""
+    """A document version that a commit changed. `action` is create, update, delete or rename."""
 
     type: Type
     document_id: str
@@ -97,10 +99,11 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Differences of a version from an earlier one.
+    """Differences between two versions of a document.
 
-    `since` and `to` are commits, "" for the current files or for nothing before the first commit. `unread`
-    lists, for each side, the keys that the schema no longer has.
+    - `since` and `to` are commits. `to` is "" for the current files; `since` is "" if the file did not exist
+      before.
+    - `unread` lists, for each side, the keys in the file that the current schema lacks.
     """
 
     differences: Mapping[str, Difference]
@@ -113,7 +116,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """The version that each attribute's value comes from, among the versions examined."""
+    """For each attribute, the version that its value comes from, and the list of examined versions."""
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -122,7 +125,7 @@ class Origins:
 
 
 class Histories:
-    """Document histories of a site. Thread-safe."""
+    """Access to the histories of a site's documents. Thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
@@ -131,10 +134,11 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents the caller may find, with these, newest first.
+        """Return the commits that changed documents, newest first, each with the documents that the caller
+        may find.
 
-        `since` is a commit, tag, branch or time, `author` a part of a name or address, `type_` an API id.
-        Raises ForbiddenError, ValidationError, and ConflictError in a site without commits.
+        `since` is a commit, tag, branch or time; `author` is a part of a name or address; `type_` is an API
+        id. Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -150,16 +154,17 @@ class Histories:
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return the history of a document ("" for a single type's), for an action on it.
+        """Return a document's history. `document_id` is "" for a single type; `action` is the required
+        permission.
 
-        Raises ForbiddenError, NotFoundError, and ConflictError in a site without commits.
+        Raises ForbiddenError, NotFoundError, and ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        caller.budget.take_turn()  # It scans all commits and reads many files through git.
+        caller.budget.take_turn()  # All commits are scanned, and many files are read through git.
         self.past.require_commits()
         head = self.writes.head(caller)
         document_id = document_id or self._versions.single_id(state, type_, head)
@@ -174,7 +179,7 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return the deleted documents of a type. Raises the errors of `of`."""
+        """Return a type and its deleted documents. Raises the same errors as `of`."""
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -186,14 +191,15 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, self.site.root, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the message of a commit as the caller may read it."""
+        """Return the commit's message, filtered by `message_for`."""
         return message_for(caller.actor, commit, self._versions.timeline(caller.state))
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Return the differences between the versions at `since` and at `to`; `to` "" means now.
+        """Compare the versions at `since` and at `to`, each a commit, tag, branch or time. `to` "" means the
+        current files.
 
-        Both may be a commit, tag, branch or time. Without `since`, the version before the last change is
-        used, or with `since_status` the version of that status. Raises ForbiddenError and ValidationError.
+        If `since` is "", the older side is the version before the last change or, with `since_status`, the
+        version with that status at `to`. Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -213,7 +219,7 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Return the version that each attribute, and each line of a text, comes from. Raises LimitError."""
+        """Find the version that each attribute, and each line of a text, comes from. Raises LimitError."""
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -221,7 +227,10 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the verb of restoring an earlier version. Raises ForbiddenError."""
+        """Return the verb that restores an earlier version: create if the document was deleted, else update.
+
+        Raises ForbiddenError.
+        """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
             history.state, history.type, history.document_id
@@ -241,7 +250,7 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Write the values that a document had at a commit, tag, branch or time, as an update.
+        """Restore the values that a document had at a commit, tag, branch or time.
 
         Raises NotFoundError if that version does not exist, and the errors of `Writes.write`.
         """
@@ -258,9 +267,10 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that hides also what the schema at a commit hides, if another branch has that.
+        """Return a history that also hides what the schema at `commit` hides, if another branch contains that
+        commit.
 
-        Otherwise, a branch whose schema lacks `private` would show the private values of all branches.
+        Otherwise, a branch whose schema omits `private` would reveal private values from all branches.
         """
         head = self.writes.head(history.caller) or self.past.require_commits()
         if not commit or merge_base(self.site.root, commit, head) == commit:
@@ -268,11 +278,13 @@ class Histories:
         return replace(history, others=(*history.others, self.past.schema(commit)))
 
     def store(self, state: State) -> Store:
-        """Return a store that reads earlier versions of files with a state's schema and settings."""
+        """Return a store that reads earlier versions of files with the schema and settings of `state`."""
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before a file's last change, optionally up to a commit; "" for its first."""
+        """Return the commit before a file's last change, ignoring changes after `to`; "" if that change
+        created the file.
+        """
         if to:
             self.past.log.update(to)
             earlier = {commit.id for commit in self.past.log.before(to)}
@@ -281,7 +293,7 @@ class Histories:
 
 
 def require_history(caller: Caller, action: str = "read") -> None:
-    """Raise ForbiddenError if the caller lacks the permission for an action on the history."""
+    """Raise ForbiddenError if the caller lacks the permission for this action on the history."""
     if not caller.actor.may("history", action):
         raise ForbiddenError()
 
@@ -289,7 +301,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, caller: Caller, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed and the caller may find."""
+    """Yield the documents that a commit changed and that the caller may find."""
     actor = caller.actor
     for change in commit.changes:
         claim = timeline.claims.get(change.path)
@@ -304,15 +316,18 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see drafts in the history of a type. Raises ForbiddenError."""
+    """Return whether the caller may see drafts in a type's history.
+
+    Raises ForbiddenError if the caller may not, but drafts can't be filtered out.
+    """
     drafts = may_read_drafts(caller.actor, type_)
-    if type_.draft_key and not drafts:  # Only the file's content tells whether that version was a draft.
+    if type_.draft_key and not drafts:  # Drafts are marked inside the file.
         raise ForbiddenError()
     return drafts
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys that the schema no longer has, without hidden attributes."""
+    """Return the keys in a version's file that the current schema lacks, without hidden attributes."""
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

@@ -1,6 +1,6 @@
-"""Content of media files, current or at a commit (docs/media.md).
+"""Media file contents, current or at a commit (docs/media.md).
 
-Only files that the index has as media are returned.
+Only files that are indexed as media are returned.
 """
 
 import os
@@ -23,9 +23,9 @@ from server.storage.media import mime_type, stored_object
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An open media file; the caller must close it.
+    """An open media file. The caller must close it.
 
-    `digest` identifies its bytes; "" if that would need reading the file.
+    `digest` identifies the file's bytes; it is "" if computing it would require reading the file.
     """
 
     file: IO[bytes]
@@ -37,21 +37,21 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """The media files of a site: on disk, in a bucket, in earlier commits."""
+    """Access to a site's media files: on disk, in a bucket, or in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without `at` are served from a commit; "" is the current state."""
+        """Return whether requests without `at` are served from this commit. "" is the current state."""
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the file under a key, or its URL if the bucket is public.
+        """Return the file for a media key, or its URL if the bucket is public.
 
-        `commit` is that of a past state, "" for the current one. Raises NotFoundError and the errors of the
+        `commit` selects a past state; "" is the current one. Raises NotFoundError and the errors of the
         bucket.
         """
         if stored := stored_object(snapshot.media, key):
@@ -79,7 +79,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return a file that differed at a commit, or None if it has not changed since."""
+        """Return the file as of a commit, or None if the current file is the same."""
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)
@@ -99,7 +99,7 @@ class MediaFiles:
 
 
 def _open(root: Path, file: Path) -> IO[bytes]:
-    """Open a file of the site. Raises NotFoundError if it is missing or a link."""
+    """Open a file in the site. Raises NotFoundError if it is missing or a link."""
     try:
         return open_ordinary(root, file.relative_to(root).as_posix())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Moving media files to the bucket and back, one write per batch."""
+"""Moves of media files to the bucket and back, in batches of one write each."""
 
 import os
 import tempfile
@@ -32,15 +32,15 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # Files moved by one write.
+BATCH_FILES = 20  # files moved by one write
 Progress = Callable[[int, int], None]  # (done, total)
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Numbers of moved files and bytes, and the paths that were skipped, with reasons.
+    """The numbers of moved files and bytes, and in `left` the skipped paths with their reasons.
 
-    `commit` is the commit of the last write, as `Site.write` returns it.
+    `commit` is the last write's commit, as returned by `Site.write`.
     """
 
     files: int
@@ -50,23 +50,23 @@ class Moved:
 
 
 def message_of(verb: str, direction: str, count: int) -> str:
-    """Return the message of a commit: `Move 20 media files to the bucket`."""
+    """Return a commit message such as `Move 20 media files to the bucket`."""
     return f"{verb} {count:,} media file{'s' * (count != 1)} {direction} the bucket"
 
 
 def media_of(site: Site) -> list[Document]:
-    """Return the media files of a site, by path."""
+    """Return a site's media files, sorted by path."""
     return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether the content of a media file is in content/uploads/."""
+    """Return whether a media file's content is in content/uploads/."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager: fetch an object into a temporary file. Raises BucketError and OSError."""
+    """Context manager: download an object into a temporary file. Raises BucketError and OSError."""
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -78,14 +78,16 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A file that was fetched to a temporary place."""
+    """A media file and the temporary file that its content was downloaded to."""
 
     document: Document
     source: Path
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Move the content of all media to content/uploads/. Raises BucketError and the errors of a write."""
+    """Download all media from the bucket to content/uploads/. Raises BucketError and the
+    errors of a write.
+    """
     site = writes.site
     pending = [
         (document, object_)
@@ -114,12 +116,15 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Put fetched files in place and remove the objects from their descriptions. Returns their number."""
+    """Store downloaded files in content/uploads/ and remove the bucket objects from their descriptions.
+
+    Returns the number of stored files.
+    """
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # Another process already moved or deleted it.
+            continue  # Another process moved or deleted the file.
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
@@ -130,12 +135,12 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # Attempts to send a file that changes during the upload.
+MAX_ATTEMPTS = 3  # attempts to upload a file that changes during the upload
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file whose content is in the bucket; `found` is its signature on disk, None if not on disk."""
+    """A file whose content is in the bucket. `found` is its signature on disk; None if it is not on disk."""
 
     document: Document
     stored: StoredFile
@@ -144,7 +149,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Sent files; `keep` leaves them on disk too."""
+    """Uploaded files. With `keep`, their copies on disk are not deleted."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -153,9 +158,9 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Move the content of all media to the bucket; with `keep`, copy it.
+    """Upload all media to the bucket and delete the local files, unless `keep`.
 
-    Pictures in the bucket get missing formats. Raises BucketError and the errors of a write.
+    Also creates missing formats for pictures in the bucket. Raises BucketError and the errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -183,7 +188,7 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket could have formats but has none."""
+    """Return whether a picture in the bucket has no formats but is large enough for some."""
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
@@ -191,7 +196,7 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Send a file and its formats to the bucket. Raises OSError, ConflictError and BucketError."""
+    """Upload a file and its formats to the bucket. Raises OSError, ConflictError and BucketError."""
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
@@ -211,21 +216,24 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
-    """Raise BucketError unless the bucket returns all objects of a file intact."""
+    """Download a file's objects to verify them. Raises BucketError if an object is missing or damaged."""
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Write descriptions that name the objects in the bucket, and delete the files. Returns their number."""
+    """Add the bucket objects to the files' descriptions, and delete the local files unless `keep`.
+
+    Returns the number of described files.
+    """
     count = 0
     for sent_file in batch.files:
         if (
             sent_file.found
             and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
         ):
-            continue  # It has changed since; the next push sends it.
+            continue  # The file has changed since the upload; the next push uploads it again.
         _describe_file(context, sent_file)
         if sent_file.found and not batch.keep:
             context.changeset.delete(sent_file.document.path)
@@ -241,7 +249,7 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    """Write a file's description. Add its timestamps if missing, so responses stay the same."""
+    """Write a file's description. Missing timestamps are added, so responses do not change."""
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {
         DESCRIPTION_KEY: sent_file.stored.as_tree(),

@@ -1,7 +1,7 @@
-"""Opening a site for a server, command or test.
+"""Opening of a site, for a server, command or test.
 
-Only `open_site` returns a writable site, so every write goes through the git remote, the commit settings and
-the event log.
+Only `open_site` returns a writable site. So every write uses the git remote, the commit settings and the
+event log.
 """
 
 from collections.abc import Callable
@@ -28,8 +28,9 @@ ReportOf = Callable[[Site, Change, float], None]  # called with each change and 
 class Mode(Enum):
     """How an open site is used.
 
-    READ: a write raises ReadOnlySiteError. COMMAND: a command reads and writes, with or without a running
-    server. SERVER: workers that are forked from this process read and write.
+    - READ: a write raises ReadOnlySiteError.
+    - COMMAND: a command reads and writes; a server may be running at the same time.
+    - SERVER: this process forks workers, which read and write.
     """
 
     READ = auto()
@@ -38,7 +39,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site with its collaborators. Create it with `open_site`."""
+    """A loaded site and the services that belong to it. Create one with `open_site`."""
 
     def __init__(
         self,
@@ -55,32 +56,34 @@ class OpenSite:
 
     @cached_property
     def past(self) -> PastStates:
-        """States of the site at its commits."""
+        """The site's states at its commits."""
         return PastStates(self.site)
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Event recorder of the loaded site, shared by a server's workers."""
+        """Recorder for the event log. A server's workers share it."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """Notifier for other machines. Each worker starts it; unstarted, it sends nothing."""
+        """Notifier for other machines. It sends nothing until a worker starts it."""
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
         report(self.site, change, seconds)
 
     def record_events(self) -> None:
-        """Record later changes of the site in its event log."""
+        """Record future changes to the site in its event log."""
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """Create the arbiter at the first write that needs it; only then is merging loaded."""
+        """Create the arbiter, which pushes to the git remote. Its modules are imported only here, at the
+        first write.
+        """
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # Commands skip notifications through PostgreSQL: they may have no connection to it, and the remote
-        # rejects conflicting writes anyway.
+        # Commands send no notifications through PostgreSQL, because they may have no connection to it. The
+        # remote rejects conflicting writes anyway.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -99,14 +102,14 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site at `root`. Raises SetupError if its configuration is invalid.
+    """Open and load the site in the folder `root`. Raises SetupError if its configuration is invalid.
 
     - `progress`, `cores` and `nice` are passed to `Site.load`.
-    - `report` is called after each write of this process.
-    - `request_reload` asks the supervisor for new workers after a schema change of a large site.
-    - `records`: whether to record changes in the event log. Default: True for a server, and for a command if
-      the log is a file. A server's next scan records what a command did not.
-    - `timing`: pauses of a server's jobs.
+    - `report` is called after each write by this process.
+    - `request_reload` asks the supervisor for new workers after a schema change on a large site.
+    - `records`: whether to record changes in the event log. By default, a server does, and a command does if
+      the log is a file. A server's next scan records changes that a command did not record.
+    - `timing`: intervals of a server's jobs.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -120,4 +123,4 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Send no notification; other machines poll the remote anyway."""
+    """Send no notification. Other machines poll the remote anyway."""

@@ -17,7 +17,8 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the document counts and the latest changes that a caller may find, as JSON, and their scope.
+    """Return the document counts by type and the latest changes that the caller may find, as JSON, and their
+    scope.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -37,7 +38,7 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the counts of the types, and the most recently changed of all documents."""
+    """Return the count for each type, and the most recently changed documents across all types."""
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)
     counts = {name: listing.total for name, listing in listings.items()}

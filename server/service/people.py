@@ -1,6 +1,6 @@
 """Users and roles: find, create, change and delete users; list roles (docs/access.md).
 
-Users are in the accounts database, roles in site.yaml. Users are queried and rendered like documents.
+Users are stored in the accounts database, roles in site.yaml. Users are queried and rendered like documents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,26 +40,25 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The users of a site, read and written for one caller.
+    """Access to a site's users for one caller, whose permission was already checked.
 
-    `reader` reads them; the caller's permission was checked before. All methods raise ValidationError for
-    invalid parameters or bodies.
+    All methods raise ValidationError for invalid parameters or bodies.
     """
 
     users: Users
     reader: Reader
 
     def list(self, params: Params) -> list[bytes]:
-        """Return the users of a query, each as JSON."""
+        """Return the users that match a query, each as JSON."""
         query = self._query(params)
         view = self.reader.view(query)
         return render_users(view, query, find(view, query).documents)
 
     def count(self, params: Params) -> int:
-        """Return the number of users of a query.
+        """Return the number of users that match a query.
 
-        Raises ForbiddenError for a filter if the caller may not find users, since it would reveal e-mail
-        addresses.
+        A filter could reveal e-mail addresses. So with a filter, raises ForbiddenError if the caller may not
+        find users.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -98,7 +97,10 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Change the calling user and return it as JSON. Raises UnauthorizedError and ApplicationError."""
+        """Change the signed-in user's own account and return it as JSON.
+
+        Raises UnauthorizedError and ApplicationError.
+        """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
         values = _read_own(body, settings)
@@ -106,7 +108,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user and return its last state as JSON. Raises NotFoundError."""
+        """Delete a user and return its last values as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -116,7 +118,7 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return the query for the response to a write, without filters, so that it finds the user."""
+        """Return the query for the response to a write. Filters are removed, so it always finds the user."""
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
         if populate:
@@ -133,14 +135,14 @@ class People:
 
 
 def list_roles(reader: Reader) -> list[bytes]:
-    """Return the roles of a site, each as JSON."""
+    """Return all roles, each as JSON."""
     view = reader.view(Query(reader.type))
     documents = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
     return [render_role(view, role) for role in documents if role]
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role with its permissions as JSON; `key` is its number, name or id. Raises NotFoundError."""
+    """Return a role with its permissions as JSON. `key` is its number, name or id. Raises NotFoundError."""
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
     if role is None or document is None:
@@ -150,14 +152,14 @@ def get_role(reader: Reader, key: str) -> bytes:
 
 
 def own_id(actor: Actor) -> int:
-    """Return the id of the calling user. Raises UnauthorizedError if the caller is not signed in."""
+    """Return the signed-in user's id. Raises UnauthorizedError if no user is signed in."""
     if actor.user_id is None:
         raise UnauthorizedError("Unauthorized")
     return actor.user_id
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError for a changed address if addresses must be confirmed."""
+    """Raise ApplicationError if the e-mail address changes but the site requires confirmed addresses."""
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -167,7 +169,7 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Return a user's own changes. Raises ValidationError for invalid values and for other fields."""
+    """Parse a user's changes to their own account. Raises ValidationError for invalid or unknown fields."""
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -175,7 +177,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Return the columns in a body. Raises ValidationError with all mistakes."""
+    """Parse a body into values by column. Raises ValidationError with all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -200,7 +202,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
 
 
 def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a name, address or password, with Strapi's messages for users."""
+    """Return the mistakes in a user name, e-mail address or password, with Strapi's messages."""
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
         return too_short
@@ -212,7 +214,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the role of a body; `role` is the role that it names, if any."""
+    """Return the mistakes in a body's `role`. `role` is the role that it resolves to, or None."""
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -237,7 +239,7 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role; `connect` is missing or empty."""
+    """Return the error for a new user without a role. `connect` is missing or empty."""
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
     return _error_at(["role", "connect"], "Users must have a role", connect)
@@ -248,7 +250,7 @@ def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Return users as JSON objects, as selected by a query."""
+    """Render users as JSON objects with the query's selection."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
@@ -256,7 +258,7 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Return a role with its number of users as JSON; `more` are further members of the object."""
+    """Render a role with its number of users as JSON. `more` is appended to the object's members."""
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
@@ -264,14 +266,14 @@ def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
 
 
 def find_role(view: View, document_id: str) -> Document | None:
-    """Return the role with a documentId."""
+    """Return the role with this documentId, or None."""
     return view.snapshot.get(
         view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
     )
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions by controller and action, in the format of users-permissions."""
+    """Return a role's permissions by controller and action, in Strapi's users-permissions format."""
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

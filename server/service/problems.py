@@ -1,8 +1,8 @@
-"""Problems of a served site: visibility and permission to fix them.
+"""Problems of a served site: which ones a caller may see and fix.
 
-A problem's text may name other documents of the type, drafts included, and quote values. So a caller sees
-problems only of types that it may read completely, and never about hidden attributes. Problems outside of
-types, such as in `site.yaml`, need full access.
+A problem's text may quote values and name other documents, including drafts. So a caller sees only problems
+in types that it may read completely, and none about hidden attributes. Problems outside content types, such
+as in `site.yaml`, require full access.
 """
 
 import re
@@ -43,7 +43,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Requested problems: of a type or document, of a severity, with or without a fix."""
+    """Filter for problems: by type, document, severity, and whether a fix exists."""
 
     type: str = ""
     document_id: str = ""
@@ -52,7 +52,7 @@ class ProblemFilter:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Parse the parameters. Raises ValidationError."""
+        """Parse the request's parameters. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
@@ -65,19 +65,21 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether a problem belongs to the requested type and document."""
+        """Return whether a problem matches the filter's type and document."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Return whether a problem has the requested severity and fixability."""
+        """Return whether a problem matches the filter's severity and fixability."""
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """The visible problems: `found` match the whole filter, `seen` only its type and document."""
+    """Problems that the caller may see. `seen` match the filter's type and document; `found` match the whole
+    filter.
+    """
 
     check: Check
     is_current: bool
@@ -87,7 +89,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The changes made, those refused with reasons, and the commit."""
+    """The applied fixes, the rejected fixes with reasons, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -95,15 +97,16 @@ class FixedProblems:
 
 
 class Problems:
-    """Finding and fixing the problems of a served site. Thread-safe."""
+    """Finder and fixer of problems in a served site. Thread-safe."""
 
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
 
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
-        """Return the problems that a viewer sees, waiting up to `wait_s` seconds for a check that is due.
+        """Return the problems that match a filter and that the viewer may see.
 
-        Raises BusyError if there is no check by then.
+        If a check is due, waits for it up to `wait_s` seconds. Raises BusyError if no check has finished by
+        then.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -119,8 +122,8 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes that are still safe; `message` returns the commit message for their
-        number.
+        """Apply the requested fixes that are still valid. `message` maps the number of fixes to the commit
+        message.
 
         Raises the errors of `Writes.make`.
         """
@@ -143,7 +146,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Return the requested fixes that are safe now, and the others with the reason."""
+    """Return the requested fixes that can be applied safely, and the rejected ones with reasons."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -162,20 +165,20 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """A caller who views the problems of a site."""
+    """A caller's view of a site's problems."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. Raises ForbiddenError if it lacks a permission."""
+        """Return the caller's viewer. Raises ForbiddenError if the caller lacks one of the permissions."""
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the visible problems; fixes only if the caller may make them."""
+        """Yield the problems that the caller may see. A fix is included only if the caller may apply it."""
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -187,7 +190,7 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Remove a fix that names attributes which the viewer may not see."""
+        """Return the problem without a fix text that names attributes hidden from the viewer."""
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -200,7 +203,7 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """Return the types on a path: that of the document and those of components below."""
+        """Return the types along an attribute path: the document's type, then its components' types."""
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
@@ -218,7 +221,7 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether a fix is permitted: the caller sees the problem and may write the document."""
+        """Return whether the caller may apply a fix: it sees the problem and may write the document."""
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -249,9 +252,9 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether a problem at a path of attributes is visible.
+        """Return whether the caller may see a problem at an attribute path.
 
-        `dangling` problems name other documents, so those must be visible too.
+        A `dangling` problem names other documents, so the caller must be able to see these too.
         """
         if not names:
             return True
@@ -267,7 +270,7 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether all possible targets of an attribute are visible."""
+        """Return whether the caller may see all possible targets of a relation or media attribute."""
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types
@@ -280,7 +283,7 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """Return a path without list positions."""
+    """Return the path without list indexes."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -288,20 +291,20 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values of documents; files that have changed meanwhile are skipped and reported.
+    """Fix values in documents. Files that changed in the meantime are skipped and reported.
 
-    The default commit message has the number of fixes. Raises the errors of `Writes.make`.
+    The default commit message contains the number of fixes. Raises the errors of `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 
 
 def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
-    """Fix keys of site.yaml and schemas. Raises the errors of `Writes.make`."""
+    """Fix keys in site.yaml and schemas. Raises the errors of `Writes.make`."""
     return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
 
 
 def fix_message(count: int) -> str:
-    """Return the commit message for some fixes: `Fix 3 problems`."""
+    """Return a commit message such as `Fix 3 problems`."""
     return f"Fix {count:,} problem{'s' * (count != 1)}"
 
 

@@ -1,6 +1,6 @@
-"""Reads of content: check permission, parse, narrow, find, render (spec.md 4.1, 4.2).
+"""Reads of documents: check the permission, parse the query, restrict it, find, render (spec.md 4.1, 4.2).
 
-HTTP handlers and exports use the same functions.
+HTTP handlers and exports share these functions.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -30,9 +30,10 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """The result of a read: JSON, its entity tag, and the version of the users if it depends on them.
+    """Result of a read: the JSON body and its entity tag.
 
-    `cache_tags` are in one line; "" if the site has none.
+    - `users` is the version of the accounts if the result depends on users, else None.
+    - `cache_tags` is the value of the cache tag header, or "" if the site sends none.
     """
 
     body: bytes
@@ -43,7 +44,7 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch that is written but not served; `today` are the settings of the served one."""
+    """A branch that is written to but not served. `today` are the served branch's settings."""
 
     name: str
     today: Settings
@@ -51,10 +52,11 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A caller, with the state it sees, the response format and its budget.
+    """An actor, with the state, response format and budget for its request.
 
-    `branch` is the branch of the state, None for the served one. `commit` is that of a past state, "" for the
-    current one. `response_format`, `users` and `budget` are as in `Reader`.
+    - `branch` is the branch that `state` belongs to; None for the served branch.
+    - `commit` is the commit of a past state; "" for the current state.
+    - `response_format`, `users` and `budget` are as in `Reader`.
     """
 
     state: State
@@ -66,15 +68,15 @@ class Caller:
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
-        """Return a reader of a type's documents."""
+        """Return a reader for documents of a type."""
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 class Reader(NamedTuple):
-    """Read access of one actor to a type's documents, in one state and format.
+    """Read access for one actor to documents of one type, in one state and response format.
 
-    `users` opens the accounts for queries about users; without it, relations to users are empty. Without
-    `budget`, costs are unlimited.
+    - `users` opens the accounts for queries about users. If it is None, relations to users are empty.
+    - `budget` limits the costs; they are unlimited by default.
     """
 
     state: State
@@ -85,7 +87,7 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the response for a collection, a single type, or a document if `document_id` is given.
+        """Return one document if `document_id` is given, else the collection or single type.
 
         Raises ForbiddenError, NotFoundError, and ValidationError for invalid parameters.
         """
@@ -97,7 +99,7 @@ class Reader(NamedTuple):
         return self.collection(params)
 
     def collection(self, params: Params) -> Rendering:
-        """Return a page of documents (spec.md 2.5)."""
+        """Render a page of documents (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
@@ -112,14 +114,14 @@ class Reader(NamedTuple):
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
     def single(self, params: Params) -> Rendering:
-        """Return the document of a single type."""
+        """Render a single type's document."""
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
         return self.show(view, query, find_single(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Rendering:
-        """Return one document of a collection."""
+        """Render one document from a collection."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
@@ -133,7 +135,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document for a query. Raises NotFoundError if it is None."""
+        """Render one document for a query. Raises NotFoundError if `document` is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -146,9 +148,10 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """Return the entity tag of a rendered document, with its version only for callers that may change it.
+        """Return a rendered document's entity tag.
 
-        To others, the version would reveal changes that they may not see.
+        Only callers that may change the document get a tag with its version: the version would reveal
+        invisible changes to other callers.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -157,9 +160,9 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key of rendered documents within one snapshot: what is selected and what is visible.
+        """Return the cache key for rendered documents within one snapshot, or None if nothing is populated.
 
-        A digest stands for long parameters. None if nothing is populated.
+        The key comprises the selection (as a digest) and what the actor may see.
         """
         if not query.selection.populate:
             return None
@@ -169,12 +172,14 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters and narrow the query to what the actor may see."""
+        """Parse a request's parameters, and restrict the query to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view of the snapshot for a query, joined with users if it depends on them."""
+        """Return the snapshot's view for a query. Users are joined to the snapshot if the query mentions
+        them.
+        """
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
         if self.users is not None and may_need_users and mentions(query, ACCOUNT_UIDS):
@@ -182,7 +187,9 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users that content can be related to; empty if the schema has no such relation."""
+        """Return the users that documents can be related to; empty if no relation in the schema targets
+        users.
+        """
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:
             return NO_USERS

@@ -1,4 +1,4 @@
-"""Renames of documents and media files, including all references to them (docs/rename.md)."""
+"""Renames of documents and media files, which also update all references to them (docs/rename.md)."""
 
 from functools import partial
 
@@ -10,17 +10,17 @@ from server.write.renaming.rename import Rename, Renamed, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
-    """Rename files in one write. Raises the errors of `rename` and `Writes.make`."""
+    """Rename files and update references in one write. Raises the errors of `rename` and `Writes.make`."""
     return writes.make(caller, rename, request, message=partial(_message, request))
 
 
 def preview_rename(writes: Writes, request: Rename) -> Renamed:
-    """Return the result of `rename_content` without changing anything. Raises the errors of `rename`."""
+    """Return what `rename_content` would do, without changing files. Raises the errors of `rename`."""
     return writes.site.preview(rename, request)[1]
 
 
 def _message(request: Rename, renamed: Renamed) -> str:
-    """Return the commit message: `Rename articles/fog to articles/mist`."""
+    """Return a commit message such as `Rename articles/fog to articles/mist`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
     old, new = min(pairs, key=lambda pair: len(pair[0]))  # Paths of drafts and other locales are longer.
     return f"Rename {_name(old)} to {_name(new)}"

@@ -1,4 +1,4 @@
-"""Ranked search across everything that a caller may find: parameters → JSON (docs/search.md)."""
+"""Ranked search across all content that the caller may find (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,11 +23,11 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # Clients can page through this many.
+MAX_HITS = 10_000  # the last hit that clients can page to
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the results of a search as JSON, and its scope.
+    """Run a search and return its results as JSON, with the searched scope.
 
     Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
@@ -86,7 +86,7 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Parse a parameter that is a whole number above 0. Raises ValidationError."""
+    """Parse a parameter that must be a positive integer. Raises ValidationError."""
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -96,7 +96,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Return the types, statuses and locale of a request, restricted to what the actor may see.
+    """Parse the requested types, status and locale, restricted to what the actor may see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -117,10 +117,10 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse the requested types: singular or plural API ids, as a list or with commas.
+    """Parse the requested types: singular or plural API ids, as a list or separated by commas.
 
-    Raises ValidationError for names outside of `types`, the types that the caller may find. It does not
-    reveal whether another type has that name.
+    `types` are those that the caller may find. Any other name raises the same ValidationError, whether the
+    type exists or not.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -200,7 +200,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
 
 
 def href_of(document: Document, type_: Type, settings: Settings) -> str:
-    """Return the path of a document in the content API."""
+    """Return a document's path in the content API."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:
@@ -211,12 +211,12 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return a fragment as HTML, with <mark> as its only tag."""
+    """Return a fragment as HTML. Its only tag is <mark>."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
 def _reads_everything(state: State, actor: Actor) -> bool:
-    """Return whether an actor may read everything in the index."""
+    """Return whether an actor may read all indexed content."""
     return all(
         may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
         for t in state.schema.content_types
@@ -224,7 +224,7 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the index was used; its progress too, if the caller may read everything (`whole`)."""
+    """Return whether the search used the index. Callers that may read everything also get its progress."""
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

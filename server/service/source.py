@@ -1,4 +1,4 @@
-"""The file of a document's version: its path and text, to view or replace."""
+"""Source files: path and text of the file behind a document's version, to view or replace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a requested version; `draft` means that the draft was requested."""
+    """The file of a document's version. `draft`: the draft was requested."""
 
     caller: Caller
     type: Type
@@ -35,9 +35,9 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file of the same version in a later state.
+        """Return the same version's file in a later state.
 
-        Raises NotFoundError if it was deleted since.
+        Raises NotFoundError if the version was deleted in the meantime.
         """
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
@@ -46,9 +46,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, with passwords masked. `version` is the value for `if_match` of a new text.
+    """A file's text, with passwords masked.
 
-    `other_keys` is the text of keys that the type does not have; `problem` is why the file can't be parsed.
+    - `version` is the `if_match` value for replacing the text.
+    - `other_keys` is the text with the keys that the type lacks.
+    - `problem` is the syntax error if the file can't be parsed.
     """
 
     text: str
@@ -59,7 +61,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text of a whole file, or of its other keys: exactly one of both."""
+    """A new text for either the whole file (`text`) or its keys that the type lacks (`other_keys`)."""
 
     if_match: str
     text: str | None = None
@@ -69,11 +71,12 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file of a document's version; `document_id` is "" for a single type.
+    """Return the file of a document's version. `document_id` is "" for a single type.
 
-    `params` select locale and status. Raises ForbiddenError if the caller may not see the file or, with
-    `to_write`, not write it; NotFoundError; ValidationError; and ConflictError if the caller sees a past
-    state.
+    `params` select the locale and status. Raises:
+    - ForbiddenError if the caller may not see the file or, with `to_write`, may not write it
+    - NotFoundError and ValidationError
+    - ConflictError if the caller reads a past state
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -86,7 +89,7 @@ def find_source(
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError()  # For some types, only the file's content tells whether it is a draft.
+        raise ForbiddenError()  # For types with a draft key, any file may be a draft.
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
@@ -95,7 +98,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Read a file. Raises NotFoundError, ConflictError, StorageError and LimitError."""
+    """Read the file's text. Raises NotFoundError, ConflictError, StorageError and LimitError."""
     document, type_ = file.document, file.type
     text = _read(site, document.path)
     file.caller.budget.allow(len(text))
@@ -110,7 +113,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield the versions of the same document whose files the caller may see."""
+    """Yield all versions of the document whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -119,16 +122,16 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return the file changes of a new text. Raises the errors of `replace_source`."""
+    """Return the file changes that a new text would cause. Raises the errors of `replace_source`."""
     return writes.preview(file.caller, prepare, _request(file, new))
 
 
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Replace the text of a file. Returns the new file and the commit.
+    """Replace the text of a file. Return the new file and the commit.
 
-    Raises the errors of preparing it (`server.write.source`) and of `Writes.make`.
+    Raises the errors of `server.write.source.replace_source` and of `Writes.make`.
     """
 
     def addressed(document_id: str) -> list[Key]:
@@ -149,7 +152,7 @@ def _request(file: SourceFile, new: NewSource) -> SourceRequest:
 
 
 def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
-    """Return a version of a document. Raises NotFoundError."""
+    """Return a document's version. Raises NotFoundError."""
     if type_.kind == "singleType":
         document = next(iter(snapshot.list(type_, locale, status)), None)
     else:
@@ -160,7 +163,7 @@ def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, st
 
 
 def _read(site: Site, path: str) -> str:
-    """Return the text of a document's file. Raises NotFoundError, ConflictError and StorageError."""
+    """Return the text of a file. Raises NotFoundError, ConflictError and StorageError."""
     try:
         return decode(read_bytes(site.root, path)[0])
     except MISSING_FILE_ERRORS as error:

@@ -32,9 +32,9 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of the files that differ from the commit `head`, of `total`.
+    """A page of the files that differ from `head`, the last commit. `total` counts all of them.
 
-    Each has its changed attributes, or None if it is not a document or can't be read.
+    Each file comes with its changed attributes, or None if it is not a readable document.
     """
 
     head: str
@@ -44,9 +44,9 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """Changes of one file since the commit `head`, by attribute and by line; each None if unavailable.
+    """One file's changes since `head`, the last commit: by attribute, and as a line diff.
 
-    Lines also need full access.
+    Each is None if unavailable. `lines` also requires full access.
     """
 
     head: str
@@ -56,9 +56,9 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return the files with uncommitted changes that a caller may see.
+    """Return the files with uncommitted changes that the caller may see.
 
-    Raises ForbiddenError, and ConflictError in a site without commits.
+    Raises ForbiddenError, and ConflictError if the site has no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -76,7 +76,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return the uncommitted changes of a file.
+    """Return a file's uncommitted changes.
 
     Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError for an invalid path.
     """
@@ -99,9 +99,9 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit files in their current state, in the caller's name. Returns the commit's id.
+    """Commit files in their current state, with the caller as author. Return the commit's id.
 
-    Raises ForbiddenError, ValidationError and ConflictError, as `commit_changes` does.
+    Raises ForbiddenError, and the ValidationError and ConflictError of `commit_changes`.
     """
     require_history(caller)
     require_history(caller, "commit")
@@ -116,9 +116,9 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return the line diff of a file against the last commit, with passwords masked.
+    """Return a file's line diff against the last commit, with passwords masked.
 
-    None if a text can't be decoded, is too long, or may contain a password that can't be masked.
+    Returns None if the text can't be decoded, is too long, or may contain a password that can't be masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
@@ -139,7 +139,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Return a file's text with password hashes masked. Raises ConflictError."""
+    """Return the text with password hashes masked. Raises ConflictError."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -1,4 +1,4 @@
-"""Undo of a write whose result offered it (`server.service.write.UndoOffer`)."""
+"""Undo of an earlier write by its id (`server.service.write.UndoOffer`)."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,10 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write replaced; the outcome has the paths that the caller may see.
+    """Restore the files that a write replaced. The outcome lists the restored paths that the caller may see.
 
-    With `undo`, the result can be undone again. Raises ForbiddenError, NotFoundError, ConflictError if the
-    files have changed since the write, and the errors of `Writes.make`.
+    With `undo`, this restoration can itself be undone. Raises ForbiddenError, NotFoundError, ConflictError if
+    the files have changed since the write, and the errors of `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

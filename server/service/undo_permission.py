@@ -1,4 +1,4 @@
-"""Permissions to undo a write: those of the write itself, and those for its effects on documents."""
+"""Permissions to undo a write: for the original write, and for the effects of undoing it."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,15 +12,17 @@ from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
 NOT_FOUND_MESSAGE = "You have no change with this id that can still be undone"
-# Verbs as older servers wrote them; undo records last an hour.
+# Verbs in undo records from older servers. Records expire after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if a caller may no longer make a write, or may not see what undoing restores.
+    """Raise ForbiddenError if the caller may no longer make the original write, or may not see the restored
+    content.
 
-    Undoing may restore a draft, and refusing only then would reveal that there is one. So types with drafts
-    always need `readDraft`. Raises NotFoundError for a write that only another version of Bifolio knows.
+    Types with drafts always require `readDraft`: if only the restoring of a draft required it, the error
+    would reveal that a draft exists. Raises NotFoundError for a write by another version of Bifolio that this
+    one does not support.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -32,9 +34,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if a caller may not delete or create the documents that undoing does.
+    """Raise ForbiddenError if undoing would delete or create documents and the caller may not do that.
 
-    Changed documents need only the permission of the write, which `permit_write` checks.
+    `permit_write` already checks the permission for changed documents.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -43,7 +45,7 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the verbs for locales that undoing deletes or restores, with their places."""
+    """Yield the verbs for the locales that undoing deletes or restores, with the affected places."""
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now
@@ -54,7 +56,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether a caller may undo a write with some permits."""
+    """Return whether the caller may undo a write with these permits."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -75,6 +77,6 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    """Return the verb of a permit, or None if another version of Bifolio wrote it."""
+    """Return the permit's verb, or None if another version of Bifolio wrote an unknown one."""
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

@@ -1,7 +1,7 @@
-"""Media files: queries, and storing, changing and removing uploads.
+"""Media files: query them, and add, change and remove uploads.
 
-Received files are on disk (`write.uploads.uploading.Incoming`). If the site has a bucket, they are sent there
-before the write. A branch that is not served gets files too, but no picture formats.
+Received files are on disk (`write.uploads.uploading.Incoming`). If the site has a bucket, they are uploaded
+to it before the write. A write to a branch that is not served creates no picture formats.
 """
 
 import posixpath
@@ -30,21 +30,21 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# Query parameters of files, which have neither locales nor drafts; and those with pagination.
+# Query parameters for files, without and with pagination. Files have neither locales nor drafts.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Stored files, each as JSON, and the commit."""
+    """Stored files, each rendered as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
 
 
 class Uploads:
-    """Storing, changing and removing the media files of a site. Thread-safe."""
+    """Writer for a site's media files. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -68,22 +68,22 @@ class Uploads:
         return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        """Remove a file and return the commit. Raises NotFoundError and the errors of a write."""
+        """Delete a file and return the commit. Raises NotFoundError and the errors of a write."""
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Send a received file to the bucket, if the site has one; else hash a picture in advance."""
+        """Upload a received file to the bucket. Without a bucket, hash a picture in advance."""
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """Send the new content of a file to the bucket, if the site has one."""
+        """Upload the new content of a file to the bucket. Without a bucket, hash a picture in advance."""
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # The write raises it.
+            with suppress(NotFoundError):  # The write raises it instead.
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
                 self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
@@ -94,7 +94,7 @@ class Uploads:
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        """Return stored files as JSON."""
+        """Render the stored files as JSON."""
         state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
@@ -102,9 +102,9 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Return the state with the formats of new pictures, if made within SCALING_TIMEOUT_S.
+    """Return the state including formats for the new pictures.
 
-    Others are made in the background.
+    Formats that are not finished within SCALING_TIMEOUT_S are created in the background.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -121,7 +121,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query of files, with pagination if `paged`. Raises ValidationError."""
+    """Parse a query for files. With `paged`, pagination parameters are accepted. Raises ValidationError."""
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
@@ -131,20 +131,20 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
 
 
 def find_files(caller: Caller, query: Query) -> Listing:
-    """Return the files of a query. Raises LimitError."""
+    """Return the files that match a query. Raises LimitError."""
     return find(view_of(caller), query)
 
 
 def find_file(state: State, key: str) -> Document:
-    """Return the media file with a number or documentId. Raises NotFoundError."""
+    """Return the media file with this number or documentId. Raises NotFoundError."""
     return uploading.find_file(state.snapshot, state.settings.locales.default, key)
 
 
 def render(caller: Caller, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Return files as JSON, each separately. Raises LimitError."""
+    """Render files as JSON, one item per file. Raises LimitError."""
     return render_files(view_of(caller), query, files)
 
 
 def view_of(caller: Caller) -> View:
-    """Return the caller's view of files."""
+    """Return the view of the snapshot for querying files."""
     return View(caller.state.snapshot, caller.state.settings, budget=caller.budget)

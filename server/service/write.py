@@ -1,9 +1,9 @@
-"""Writes: check permission, prepare, write through `Site.write`, render the result.
+"""Writes: check the permission, prepare the files, call `Site.write`, render the result.
 
     Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
 
-Commands write documents. Other changes of files (source texts, uploads, repairs) have their own function that
-prepares them, and use `Writes.make`, with the same branches, commits, undo and dry runs.
+A command writes documents. Source texts, uploads and repairs are prepared by functions of their own and
+written with `Writes.make`. Both support branches, commits, undo and dry runs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,20 +44,20 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-Addressed = Callable[
-    [Made], Collection[Key]
-]  # the documents that were requested to be written, from the result
-Describe = str | Callable[[Made], str]  # the message of a commit, or a function that makes it from the result
-Sign = Callable[[Actor], tuple[str, str]]  # returns the name and e-mail address for an actor's commits
+Addressed = Callable[[Made], Collection[Key]]  # maps the result to the keys of the written documents
+Describe = str | Callable[[Made], str]  # a commit message, or a function that maps the result to one
+Sign = Callable[[Actor], tuple[str, str]]  # maps an actor to the name and e-mail address for its commits
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Writes of documents that a caller requests, made in one atomic step.
+    """Requested writes of documents, executed atomically.
 
-    In a batch, operations may refer to the documents of earlier ones, and errors name the operation; each is
-    taken from the iterator after the previous one is parsed. `dry_run` writes nothing. `undo` makes it
-    possible to undo the write. `message` is the commit's.
+    - `operations`: in a batch, an operation may refer to documents of earlier ones, and errors name the
+      failed operation. The iterator is advanced only after the previous operation was parsed.
+    - `dry_run` writes nothing.
+    - `undo` makes the write undoable.
+    - `message` is the commit message.
     """
 
     caller: Caller
@@ -78,9 +78,10 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document, in the state after the whole command.
+    """A written document, as of the state after the whole command.
 
-    `document_id` is "" if there was nothing to delete. `merged`: the change was merged with those of others.
+    `document_id` is "" if there was nothing to delete. `merged`: the write was merged with changes by other
+    clients.
     """
 
     write: DocumentWrite
@@ -94,18 +95,19 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render it as its parameters select; empty if it was deleted.
+        """Render the document with the operation's parameters. The body is empty after a deletion.
 
-        Raises LimitError, and NotFoundError if it was deleted since.
+        Raises LimitError, and NotFoundError if the document was deleted in the meantime.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of a command: documents in the order of its operations, or the files of a dry run.
+    """Result of a command: the documents in the order of its operations, or the changed files of a dry run.
 
-    `commit` is "" for none, "pending" if it is made later. `undo` is None if the write can't be undone.
+    `commit` is the commit's id, "" if there is none, or "pending" if it will be made later. `undo` is None if
+    the write can't be undone.
     """
 
     state: State
@@ -117,7 +119,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Result of a change of files: `made` is the return value of preparing it; the rest is as in a Result."""
+    """Result of a write: `made` is the return value of its `prepare` function. The other attributes are as in
+    Result.
+    """
 
     state: State
     made: Made
@@ -126,10 +130,10 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Writer of a site, for the served branch and others.
+    """Writer for a site's files, on the served branch and on others. Thread-safe.
 
-    Thread-safe. `sign` returns the author of an actor's commits; `source` is the origin of changes in the
-    event log.
+    `sign` returns the commit author for an actor. `source` is recorded in the event log as the origin of
+    changes.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -138,7 +142,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller as one that writes to a branch.
+        """Return the caller for writes to a branch.
 
         Raises ForbiddenError, ValidationError, and the errors of `BranchWriter.state`.
         """
@@ -151,17 +155,17 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the last commit of the branch that the caller writes to; "" for the served one."""
+        """Return the head of the branch that the caller writes to; "" for the served branch."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Execute the writes of a command, or preview them.
+        """Execute a command, or preview it if it is a dry run.
 
         Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
         errors of `make`.
         """
         caller = command.caller
-        if command.dry_run:  # before passwords are hashed, which is slow
+        if command.dry_run:  # Check first: hashing passwords is slow.
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -193,10 +197,10 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Let `prepare` change files in the caller's name, on the branch that it writes to.
+        """Call `prepare` with the request, and write the files that it changes, on the caller's branch.
 
-        With `permits`, the caller can undo the write while it still has these permissions and those for the
-        effects of undoing. Writes of the public and those to other branches can't be undone. Raises the
+        With `permits`, the write can be undone. To undo it, the caller then needs these permissions and those
+        for the effects of undoing. Public writes and writes to other branches can't be undone. Raises the
         errors of `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
@@ -214,7 +218,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to undo a saved write, if its caller may do that."""
+        """Return the offer to undo a saved write, or None if the caller may not undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -227,9 +231,9 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the file changes that `make` would cause, with the same checks and errors.
+        """Return the file changes that `make` would cause. Checks and errors are the same.
 
-        Raises ForbiddenError if the caller may not see the source of documents.
+        Also raises ForbiddenError if the caller may not see documents' source files.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
@@ -246,7 +250,9 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship of a write; `signed` looks up a name and address."""
+        """Return the authorship for a write. With `signed`, the author's name and e-mail address are looked
+        up.
+        """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
         fixed_message, describe = (message, None) if isinstance(message, str) else ("", message)
@@ -256,7 +262,7 @@ class Writes:
 
 
 def _read(command: Command) -> list[DocumentWrite]:
-    """Parse the operations of a command. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+    """Parse a command's operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller).read(command.operations)
@@ -267,6 +273,6 @@ def _read(command: Command) -> list[DocumentWrite]:
 
 
 def _permit(write: DocumentWrite) -> Permit:
-    """Return the permission that undoing a write needs."""
+    """Return the permission that undoing the write requires."""
     request, verb = write.request, write.operation.verb
     return Permit(request.address.type.uid, verb, request.address.draft or verb is Verb.DISCARD)
