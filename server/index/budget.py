@@ -1,7 +1,8 @@
-"""Limits on the cost of one request, counted as the work is done (docs/reliability.md).
+"""Limits for the cost of one request, enforced while the request is processed (docs/reliability.md).
 
-A step is roughly one access to a document: to test it, follow a relation to it, sort it or render it. Code
-that processes documents spends the steps in advance, for a whole list or chunk at a time.
+Costs are counted in steps. One step is roughly one access to a document: to test, sort or render it, or to
+follow a relation to it. Code charges the steps for a whole list or chunk before it processes that list or
+chunk.
 """
 
 import math
@@ -13,23 +14,26 @@ from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.errors import ClientGone, LimitError, NeedsThreadPool
 
-MAX_LOOP_STEPS = 2000  # Most steps on an event loop, where all other requests wait.
-STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a system call.
-COSTLY_CPU_S = 0.05  # A request that uses more processor time waits for its turn.
-MAX_WAITING_REQUESTS = 8  # Costly requests that may wait for their turn.
+MAX_LOOP_STEPS = 2000  # limit on an event loop, because it blocks all other requests
+STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
+COSTLY_CPU_S = 0.05  # A request that uses more processor time needs the mutex for costly requests.
+MAX_WAITING_REQUESTS = 8  # length of the queue for that mutex
 TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return the mutex of a process's costly requests: one computes at a time, while some others wait."""
+    """Return the mutex for a process's costly requests.
+
+    One of them runs at a time; a limited number waits.
+    """
     return BoundedMutex("take long", waiting, longest)
 
 
 class Budget:
-    """Remaining steps, processor time and response bytes of one request. Used by one thread.
+    """Remaining steps, processor time and response bytes for one request. Used by a single thread.
 
-    Without settings, it is unlimited. It is closed when the response is complete. `values` is the number of
-    values that the request's body may still have.
+    Without settings, it is unlimited. It must be closed when the response is complete. `values` is the number
+    of values that the request's body may still contain.
     """
 
     def __init__(
@@ -44,9 +48,11 @@ class Budget:
     ) -> None:
         """Create a budget.
 
-        `waits`: the thread may block until its turn. `costly`: the request certainly needs a turn. `on_loop`:
-        the code runs on an event loop, so long work is refused with NeedsThreadPool. `gone` returns whether
-        the client has disconnected.
+        - `turns`: the mutex for costly requests.
+        - `waits`: the thread may block to acquire that mutex.
+        - `costly`: the request needs the mutex regardless of the time it has used.
+        - `on_loop`: the code runs on an event loop; long work raises NeedsThreadPool.
+        - `gone`: returns whether the client has disconnected.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
@@ -58,7 +64,7 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Count steps before they are done.
+        """Charge steps. Call this before the work is done.
 
         Raises LimitError, BusyError (see `BoundedMutex`), NeedsThreadPool and ClientGone.
         """
@@ -67,26 +73,26 @@ class Budget:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Count bytes of the response. Raises LimitError."""
+        """Charge bytes of the response. Raises LimitError."""
         self._bytes -= size
         if self._bytes < 0:
             self.allow(1)
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if the response has no room for `size` more bytes."""
+        """Raise LimitError if `size` more bytes would exceed the limit for the response."""
         if size > self._bytes and self._settings is not None:
             limit = f"{self._settings.api.limits.size:,} bytes"
             raise LimitError(f"The response has more than {limit}; request less", "size")
 
     def take_values(self, count: int) -> None:
-        """Count values of the body. Raises LimitError if it has too many."""
+        """Charge values in the request's body. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
             raise LimitError(f"The body has more than {limit:,} values; write fewer at once", "values")
 
     def take_turn(self) -> None:
-        """Wait until no other costly request of the process runs. Raises BusyError and NeedsThreadPool."""
+        """Acquire the mutex for costly requests. Raises BusyError and NeedsThreadPool."""
         if self._turns is None or self._taken:
             return
         self.leave_loop()
@@ -97,12 +103,12 @@ class Budget:
         self._taken = True
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool on an event loop, because the next work takes too long for it."""
+        """Raise NeedsThreadPool on an event loop. Call this before work that is too long for the loop."""
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Give up the turn, when the response is complete."""
+        """Release the mutex for costly requests. Call this when the response is complete."""
         if self._taken and self._turns is not None:
             self._taken = False
             self._turns.leave()
@@ -114,7 +120,7 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps, within the limits of steps and time."""
+        """Grant more steps, unless the limit for steps or time is exceeded."""
         settings = self._settings
         if settings is None:
             return
@@ -135,4 +141,4 @@ class Budget:
             raise ClientGone
 
 
-UNLIMITED = Budget()  # Threads may share it, since it never runs out.
+UNLIMITED = Budget()  # Threads can share it: it is never exhausted.

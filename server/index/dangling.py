@@ -1,4 +1,7 @@
-"""Dangling references: relations and media without a target. They read as absent and are reported."""
+"""Dangling references: relations and media paths whose target is missing.
+
+Responses omit them, and each is reported as a problem.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
@@ -14,18 +17,18 @@ from server.problems import Problem
 from server.schema.model import ACCOUNT_UIDS, Attribute, Schema, Type, title_of
 from server.schema.spelling import Suggestions
 
-Key = tuple[str, str]  # uid and documentId of a document; MEDIA and the path of a media file
+Key = tuple[str, str]  # (uid, documentId) for a document, (MEDIA, path) for a media file
 MEDIA = "media"
-MAX_TITLED_VERSIONS = 50_000  # The titles of a larger type are not searched.
+MAX_TITLED_VERSIONS = 50_000  # Titles are not searched in a larger type.
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
 def dangling(
     snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target, in the given documents or in all.
+    """Yield a warning for each missing target, in the given documents or in all documents.
 
-    `parsed` returns the tree of a file's text and the positions of its values.
+    `parsed` returns a file's parsed tree and the positions of its values.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -45,13 +48,13 @@ def dangling(
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield one version of each file."""
+    """Yield one version for each file."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have a file of their own, one for each file."""
+    """Yield the versions that have their own file: not drafts that only mirror the published file."""
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -60,11 +63,11 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a target in a list, else of its attribute."""
+    """Return the position of a target in its list, or the position of its attribute."""
     for key in path:
         try:
             tree = tree[key]
-        except (LookupError, TypeError):  # The file has changed in the meantime.
+        except (LookupError, TypeError):  # The file has changed since the snapshot.
             return nearest(lines, path)
     for i, item in enumerate(tree if isinstance(tree, list) else ()):
         try:
@@ -76,7 +79,7 @@ def _position(
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
-    """Return whether a draft is only the published file, shown as a draft."""
+    """Return whether a draft has no file of its own and mirrors the published file."""
     published = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
     return published is not None and published.path == draft.path
 
@@ -97,7 +100,7 @@ def _targets(
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield the documents that relate to users or roles, once for each such relation."""
+    """Yield each document that relates to users or roles, once per such relation."""
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
@@ -106,37 +109,37 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """Return the key of an attribute's target, for `exists`."""
+    """Return the key under which `exists` looks up a target."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether a document (in any locale and status) or media file exists."""
+    """Return whether a document (in any locale and status) or a media file exists."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
     if uid in ACCOUNT_UIDS and snapshot.users is None:
-        return True  # unknown: this snapshot is without users
+        return True  # Assume so: this snapshot does not include users.
     table = snapshot.tables.get(uid)
-    # Types of other plugins are not in the index, so their documents can't be checked.
+    # Types from other Strapi plugins are not indexed, so their documents can't be checked.
     return table is None or any((document_id, *at) in table.versions for at in table.order)
 
 
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the stored targets if the sent ones equal those that exist, else the sent ones.
+    """Return the stored targets if the sent targets equal the existing part of them, else the sent targets.
 
-    Responses leave out missing targets. A client that sends back what it has read must not delete them.
+    Responses omit missing targets. So a client that sends back what it read does not delete them.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
 
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
-    """Yield the documents that refer to any of the given documents or media files, existing or not."""
+    """Yield the documents that refer to any of these documents or media files. The keys need not exist."""
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(key_of(attribute, target) in keys for attribute, _, target in targets):
@@ -144,7 +147,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Index of documents by id and title, for suggestions in the problems of missing targets."""
+    """Lookup of documents by id and title, for suggestions in problems about missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -173,7 +176,7 @@ class _Targets:
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """Suggest a list if a text contains several targets, else ""."""
+        """Return a fix that suggests a list if the text contains several targets, else ""."""
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
@@ -185,13 +188,13 @@ class _Targets:
         return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
     def _find_by_id_or_title(self, uid: str, text: str) -> str:
-        """Return the id of the only document that has a text as its id or title, else ""."""
+        """Return the id of the only document with this id or title, or ""."""
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
         return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
     def _ids_by_title(self, uid: str) -> dict[str, str]:
-        """Return document ids of a type by title; "" for a title that several documents have."""
+        """Return a type's document ids by title. The id is "" if several documents share the title."""
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []
@@ -207,7 +210,7 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Normalise a title as references may spell it: in any case, with any spaces, and as ids are read."""
+    """Normalize a title for comparison: spelling as an id, case and spaces are ignored."""
     return " ".join(id_of_reference(title).casefold().split())
 
 

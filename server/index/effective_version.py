@@ -1,9 +1,9 @@
 """Effective versions: which version of a document a reader sees, by status and locale.
 
-A reader of published content sees the published version. A reader of drafts sees the draft, or the published
-version if there is no separate draft. A relation leads to the version in the reader's status, in the locale
-of the document that contains it. From a document without locales, it leads to the first locale that the other
-document has.
+- A reader of published content sees the published version.
+- A reader of drafts sees the draft, or the published version if there is no separate draft.
+- A relation resolves to a version in the reader's status and in the locale of the document that contains the
+  relation. If that document has no locales, the relation resolves to the first locale that its target has.
 """
 
 from collections.abc import Mapping
@@ -12,22 +12,22 @@ from server.config.model import LocaleSettings
 from server.documents.document import DRAFT, PUBLISHED, Document
 from server.schema.model import Type
 
-# The locale of a traversal through a document without locales, which relates to documents in any locale.
+# Locale for following relations from a document without locales: they can resolve to any locale.
 EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status of the versions that editors change: draft, if the type has drafts."""
+    """Return the status that editors change: draft if the type has drafts, else published."""
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status in which a reader sees a type; `drafts` are the uids whose drafts it sees."""
+    """Return the status that a reader sees. `drafts` are the uids of the types whose drafts it sees."""
     return DRAFT if type_.uid in drafts else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the versions that readers see of a document in a locale, given its files there."""
+    """Return the visible versions of a document in one locale, given its published and draft files."""
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -39,12 +39,12 @@ def effective_versions(type_: Type, published: Document | None, draft: Document 
 
 
 def locale_inside(document: Document) -> str:
-    """Return the locale in which a document's relations are followed; EVERY_LOCALE if it has none."""
+    """Return the locale for following a document's relations; EVERY_LOCALE if its type has no locales."""
     return document.locale if document.type.localized else EVERY_LOCALE
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales in which a relation from a document in `locale` looks, best first."""
+    """Return the locales to search for the target of a relation from a document in `locale`, best first."""
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:
@@ -59,9 +59,10 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation leads to, from a type's `versions` by id, locale and status.
+    """Return the version that a relation resolves to. `versions` is keyed by id, locale and status.
 
-    It is in the first of the locales that the document has; None if that one is not published.
+    The first locale in `locales` that the document has is used. Returns None if the document is not published
+    in that locale, or has none of the locales.
     """
     status, edited = effective_status(type_, drafts), edited_status(type_)
     for locale in locales:

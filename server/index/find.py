@@ -1,4 +1,4 @@
-"""Execution of a query on one snapshot: filter, sort, page."""
+"""Query execution on a snapshot: filter, sort, paginate."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,24 +18,24 @@ from server.query.ast import NO_FILTER, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
 from server.schema.model import Attribute
 
-# The types of attributes that `_q` searches.
+# Attribute types that `_q` searches.
 SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
-MAX_DIRECT_SORT_DOCUMENTS = 100  # For more, use the order of all documents.
-# Text that JavaScript's Number() accepts; Strapi uses it.
+MAX_DIRECT_SORT_DOCUMENTS = 100  # Larger results use the cached order of all documents.
+# Text that JavaScript's Number() accepts, as in Strapi.
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?|0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+"
 )
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the total of the whole list."""
+    """One page of documents, and the total number of documents on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query) -> Listing:
-    """Return the page of documents that match a query, sorted."""
+    """Return a page of the documents that match a query, sorted."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -54,14 +54,17 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return a document by its id if it exists and matches the query's filters."""
+    """Return a document by id if it matches the query's filters, else None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return a document by its numeric `id`, in the locale of that id, if it matches the query's filters."""
+    """Return a document by its numeric `id` if it matches the query's filters, else None.
+
+    The `id` also determines the locale.
+    """
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
     numbered = zip(documents, column_of(documents, ID), strict=True)
@@ -69,7 +72,7 @@ def find_numbered(view: View, query: Query, number: int) -> Document | None:
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """Return the document of a single type if it matches the query's filters."""
+    """Return a single type's document if it matches the query's filters, else None."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -80,7 +83,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in the locales and status of a query, in default order."""
+    """Return all versions in a query's locales and status, in default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -90,14 +93,14 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    """Return the locales to search; the default one for types without locales, whose documents are in it."""
+    """Return the locales to search. Documents without locales are indexed under the default locale."""
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
     return query.locales
 
 
 def _find_in_locales(view: View, query: Query) -> Listing:
-    """Return the page of a query over several locales, testing every version."""
+    """Execute a query over several locales by testing every version."""
     filter_ = _filter(query)
     documents, test = list(candidates(view, query)), _test(view, query, filter_)
     if test is not None:
@@ -107,7 +110,7 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the set of documents that match a query, as bits; None for all."""
+    """Return the set of matching documents as bits, or None if all match."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -118,13 +121,13 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
 
 
 def _filter(query: Query) -> Filter:
-    """Return the filters of a query combined with its `_q`."""
+    """Return the query's filters combined with its `_q`."""
     filters = query.selection.filter
     return And((filters, _text_filter(query))) if query.text else filters
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test; None if everything passes."""
+    """Compile a filter and the view's publicationFilter into one test, or None if all documents pass."""
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
@@ -136,7 +139,7 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return the filter of `_q`: a visible text or number contains the text, or the documentId equals it."""
+    """Return the filter for `_q`: a visible text or number contains the text, or the documentId equals it."""
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
@@ -144,9 +147,9 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Join the texts of published documents that `_q` and `$contains` search.
+    """Build the joined texts that `_q` and `$contains` search, for published documents.
 
-    Called before processes are forked, so that they share the result and its memory.
+    Called before workers are forked, so that they share this memory.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
@@ -157,7 +160,7 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """Return the visible text attributes of a type; number attributes too if the text is a number."""
+    """Return the visible text attributes and, if the search text is a number, the number attributes."""
     is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a

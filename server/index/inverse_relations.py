@@ -1,8 +1,8 @@
-"""Inverse relations: the documents that point at a document or use a file (spec.md 2).
+"""Inverse relations: find the documents that refer to a document or use a file (spec.md 2).
 
-Files contain only the owning side of a relation. The other side is derived here from edges, which map each
-target to the documents that point at it. When a client writes the other side, `write.owning_side` changes the
-owners.
+Only the owning side of a relation is stored in files. The inverse side is derived from edges: a map from each
+target to the documents that refer to it. If a client writes the inverse side, `write.owning_side` changes the
+documents on the owning side.
 """
 
 from collections import defaultdict
@@ -18,22 +18,22 @@ from server.index.ordering import Order
 from server.schema.model import Attribute, Schema, Type
 from server.storage.media import media_key
 
-Target = str | tuple[str, str]  # a documentId, or (uid, documentId) of a morph relation
-Edges = Map[tuple[Target, str, str], Order]  # documents that point at a target, by target, locale and status
-Difference = tuple[list[Document], list[Document]]  # the versions removed and added
-# (type, relation, target, locale, status) → the documents that point at the target
+Target = str | tuple[str, str]  # documentId, or (uid, documentId) in a morph relation
+Edges = Map[tuple[Target, str, str], Order]  # referring documents by target, locale and status
+Difference = tuple[list[Document], list[Document]]  # (removed versions, added versions)
+# (type, relation, target, locale, status) → documents that refer to the target
 Linking = Callable[[Type, str, Target, str, str], Order]
-# (value of the column, its document, locale of the traversal) → the related documents
+# (column value, document that contains it, locale for following relations) → related documents
 Resolver = Callable[[Any, Document | None, str], list[Document]]
 
 NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges of the relation in column `at`."""
+    """Return the edges for the relation in column `at`."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
-        # iterates in default order, so each list is in that order too
+        # The order iterates in default order, so each list is also sorted by default.
         for document, targets in zip(order, column_of(order, at), strict=True):
             locale, status = document.locale, document.status
             for target in targets:
@@ -42,7 +42,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return updated edges: without those of removed documents, with those of added ones."""
+    """Return the edges without the removed documents and with the added ones."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -71,9 +71,9 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that point at a document.
+    """Return a function that finds the documents of `type_` that refer to a document.
 
-    `attribute` is the inverse side; the relation followed is the one that it is mapped by.
+    `attribute` is the inverse side. Its `mapped_by` names the relation on the owning side.
     """
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
@@ -93,9 +93,9 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents with a file in a visible media attribute.
+    """Return a function that finds the published documents that use a file in a visible media attribute.
 
-    Media inside of components do not count.
+    Media attributes inside components are ignored.
     """
     attributes = [
         (type_, name, locale)

@@ -1,4 +1,4 @@
-"""Serialization of a snapshot, to send it to another process."""
+"""Serialization of snapshots for sending them to another process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot; `users` is the version of the users in `people`, None without users."""
+    """A serialized snapshot. `users` is the version of the users in `people`; None if there are none."""
 
     schema: Schema
     content: Blocks
@@ -23,7 +23,7 @@ class PackedSnapshot:
 
 
 def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
-    """Serialize a snapshot; rows that are packed already are reused."""
+    """Serialize a snapshot. Rows that are already packed are copied as they are."""
     content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
     if snapshot.users is None:
         return PackedSnapshot(snapshot.schema, content)
@@ -32,7 +32,7 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the snapshot of the content, and the one joined with users if they were packed."""
+    """Return the content's snapshot, and the same snapshot joined with users if they were packed."""
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:
         return content, content
@@ -42,13 +42,13 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:
-    """Serialize documents."""
+    """Serialize documents in blocks."""
     entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
     return tuple(pack_in_blocks(entries))
 
 
 def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
-    """Yield the documents that `pack_documents` serialized."""
+    """Yield the documents from blocks by `pack_documents`."""
     for block in blocks:
         for cached in unpack(block, schema.types):
             if cached.entry.document:

@@ -1,6 +1,7 @@
-"""Query planner: splits a filter into a set from the index and a residual filter.
+"""Query planner: splits a filter into a set, computed from the index, and a residual filter.
 
-The set contains all matching documents. Without a residual filter, it contains no others.
+The set contains every matching document. If there is a residual filter, the set may contain other documents
+too, and each must be tested.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -38,15 +39,20 @@ from server.schema.model import Attribute, Type
 
 
 class Plan(NamedTuple):
-    """The documents that may match a filter (None: all), and the residual filter (None: exact)."""
+    """Result of planning a filter.
+
+    `bits` is the set of candidates, or None for all documents. `rest` is the residual filter, or None if all
+    candidates match.
+    """
 
     bits: int | None = None
     rest: Filter | None = None
 
 
-MAX_TESTED_CANDIDATES = 50  # Up to here, testing each candidate is cheaper than set operations.
+MAX_TESTED_CANDIDATES = 50  # Up to this number, testing each candidate is cheaper than set operations.
 
-# Functions from the order of a column to the set of documents that meet an operator; None: unknown.
+# By operator: a function of a column's order and the operand. It returns the set of matching documents, or
+# None if the order can't determine it.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$eq": equal,
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
@@ -57,14 +63,15 @@ _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$between": within,
     "$startsWith": starting_with,
 }
-# Operators that negate another.
+# Operators that are the negation of another operator.
 _NEGATIONS: Mapping[str, str] = {"$ne": "$eq", "$notIn": "$in", "$notContainsi": "$containsi"}
-# Operators that imply that a text contains the operand, ignoring case. $containsi is exactly that.
+# Operators that can match only texts that contain the operand, ignoring case. For $containsi, these are
+# exactly the matches.
 _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", "$endsWith", "$endsWithi"})
 
 
 def _cost(part: Filter) -> int:
-    """Return the rank of a part: first comparisons in an order, then relations, then text search."""
+    """Return the rank for evaluating a filter: comparisons first, then relations, then text search."""
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -75,7 +82,7 @@ def _cost(part: Filter) -> int:
 
 
 def _searched_text(part: Filter) -> str:
-    """Return the casefolded text that a part searches in a column; "" for other parts."""
+    """Return the casefolded text that a `$containsi` comparison searches for; "" for other filters."""
     if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
         return ""
     if not is_orderable(part.attribute) or part.attribute.name == "locale":
@@ -84,7 +91,7 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on documents of one type, in the locale of the traversal."""
+    """Planner for filters on documents of one type. `locale` is the locale for following relations."""
 
     view: View
     type: Type
@@ -109,7 +116,7 @@ class Planner(NamedTuple):
         return effective_status(self.type, self.view.drafts)
 
     def plan(self, filter_: Filter) -> Plan:
-        """Plan a filter."""
+        """Return the plan for a filter."""
         if isinstance(filter_, And):
             return self._all(filter_)
         if isinstance(filter_, Or):
@@ -121,7 +128,9 @@ class Planner(NamedTuple):
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """Plan a conjunction, cheapest parts first, until there are few enough candidates to test."""
+        """Plan an And, cheapest part first. When few candidates remain, the other parts become the residual
+        filter.
+        """
         bits: int | None = None
         rest: list[Filter] = []
         for part in sorted(filter_.parts, key=_cost):
@@ -143,7 +152,7 @@ class Planner(NamedTuple):
                 columns.append(part.at)
             else:
                 plans.append(self.plan(part))
-        if columns:  # Search all columns at once, as `_q` needs; faster than one by one.
+        if columns:  # Search all columns at once: faster for `_q` than one by one.
             plans.append(Plan(self._containing(text, columns)))
         exact = all(plan.rest is None for plan in plans)
         if any(plan.bits is None for plan in plans):
@@ -173,7 +182,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the set for a comparison that is not negated, and whether it is exact."""
+        """Return the set for a comparison without negation, and whether the set is exact."""
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
@@ -190,7 +199,7 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """Return the documents that contain a casefolded text in any of some columns."""
+        """Return the set of documents that contain a casefolded text in at least one of the columns."""
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.search_results.containing(self._slots, key, self.view.budget)
 
@@ -200,7 +209,7 @@ class Planner(NamedTuple):
         return nulls(order) if null != part.negated else not_null(order)
 
     def _compared_order(self, part: Compare) -> Order:
-        """Return the order of the compared column."""
+        """Return the order by the compared column."""
         return self._order_of(part.attribute, part.at)
 
     def _order_of(self, attribute: Attribute, at: int) -> Order:
@@ -208,34 +217,38 @@ class Planner(NamedTuple):
         return self.view.snapshot.ordered(key, self.view.budget)
 
     def _spend_on_sets(self, count: int) -> None:
-        """Count the cost of creating or joining `count` sets of these documents."""
+        """Charge for creating or combining `count` sets."""
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        """Plan a comparison of a column that has the same value in all documents."""
+        """Plan a comparison for a column with the same value in all candidates."""
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)
 
     def by_ids(self, ids: Iterable[str]) -> int:
-        """Return the set of the documents with the given documentIds."""
+        """Return the set of documents with these documentIds."""
         get, locale, status = self.view.snapshot.get, self._own_locale, self._status
         return bits_of(d for i in ids if (d := get(self.type, i, locale, status)) is not None)
 
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a condition on a relation: the documents that point at targets matching the inner filter."""
+        """Plan a filter through a relation: find the targets that match its inner filter, then the documents
+        that refer to these.
+        """
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Documents without a target match too, which needs a scan.
+            return Plan(rest=part)  # Documents without a target match too; finding them requires a scan.
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
         other = part.target.attributes[attribute.mapped_by or ""]
-        if other.morph or not attribute.to_many:  # Only one of several documents that point here is returned.
+        if (
+            other.morph or not attribute.to_many
+        ):  # Of several referring documents, a to-one relation resolves to only one.
             return Plan(rest=part)
         at = part.target.position[other.name]
         return Plan(self.by_ids({i for t in targets for i in self._pointing_at(t, at)}))
@@ -252,7 +265,7 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """Return the possible targets of a relation that meet the inner filter."""
+        """Return the relation's possible targets that match the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)
@@ -262,7 +275,7 @@ class Planner(NamedTuple):
         return [d for d in targets if view.version(target, d.document_id, inside) is d]
 
     def find(self, filter_: Filter) -> Iterable[Document]:
-        """Return the documents that meet a filter, in default order."""
+        """Return the documents that match a filter, in default order."""
         plan = self.plan(filter_)
         candidates = self.documents(plan.bits)
         if plan.rest is None:
@@ -270,7 +283,7 @@ class Planner(NamedTuple):
         return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
-        """Return the documents of a set (None: all), in default order."""
+        """Return the documents in a set, in default order. None means all."""
         if bits is None:
             return self.order
         self._spend_on_sets(1)

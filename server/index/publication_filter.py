@@ -1,4 +1,4 @@
-"""Publication state of documents: `publicationFilter` and `publicationStatus`."""
+"""Publication state of documents, for `publicationFilter` and `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -8,11 +8,11 @@ from server.index.predicates import Test
 from server.index.snapshot import Snapshot, View
 from server.schema.model import Type
 
-MODIFIED = "modified"  # Published, with a different draft.
+MODIFIED = "modified"  # published, but the draft differs
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
-    """Return a test of the view's publicationFilter; None if all documents pass, as without drafts."""
+    """Return a test for the view's publicationFilter, or None if all documents pass."""
     if view.publication is None or not type_.draft_publish:
         return None
     snapshot, locales = view.snapshot, view.settings.locales.available
@@ -33,7 +33,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
         "unmodified": lambda d: is_published(d) and not is_modified(d),
         "never-published-document": lambda d: not is_published_anywhere(d),
         "has-published-version-document": is_published_anywhere,
-        "published-without-draft": lambda d: False,  # a published document always has a draft
+        "published-without-draft": lambda d: False,  # A published document always has a draft.
         "published-with-draft": lambda d: d.status == PUBLISHED,
     }
     passes = tests[view.publication]
@@ -41,7 +41,7 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return whether a document is `published`, `modified` or only a `draft`, in its locale."""
+    """Return the document's state in its locale: `published`, `modified` or `draft` (never published)."""
     if not document.type.draft_publish:
         return PUBLISHED
     if _version(snapshot, document, PUBLISHED, document.locale) is None:
@@ -54,7 +54,7 @@ def _version(snapshot: Snapshot, document: Document, status: str, locale: str) -
 
 
 def _is_modified(snapshot: Snapshot, document: Document) -> bool:
-    """Return whether the draft has other values than the published version."""
+    """Return whether the draft's values differ from the published version's."""
     published, draft = (
         _version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT)
     )

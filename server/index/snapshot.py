@@ -1,7 +1,7 @@
-"""The index: one immutable Snapshot of all documents that can be queried.
+"""The index: an immutable snapshot of all documents that can be queried.
 
-`apply` returns a changed snapshot, which shares unchanged parts with the old one. A request uses one snapshot
-throughout, so readers need no lock and never see a half-applied change.
+`apply` returns a changed snapshot that shares unchanged parts with the old one. A request uses a single
+snapshot, so it needs no lock and never sees a partial change.
 """
 
 from collections import defaultdict
@@ -49,12 +49,15 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents of a site at one time; `number` grows with every snapshot of a process.
+    """All documents of a site at one moment. `number` increases with every snapshot in a process.
 
-    It has four caches. `fragments` holds parts that depend on single documents and is passed on to the next
-    snapshot. `rendered` (documents with their populated ones) and `search_results` (results of text searches)
-    are not. Of `orders`, those by the documents' own columns are passed on. `users` is the version of the
-    users in it; None: without users (`index.user_index`).
+    Its caches:
+    - `fragments`: rendered parts of single documents. The next snapshot inherits this cache.
+    - `rendered`: documents rendered together with their populated documents.
+    - `search_results`: results of text searches.
+    - `orders`: sorted documents. The next snapshot inherits orders by the documents' own columns.
+
+    `users` is the version of the joined users; None if users are not joined (`index.user_index`).
     """
 
     schema: Schema
@@ -70,7 +73,7 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return this snapshot with other tables for some types, users among them; see `users`."""
+        """Return this snapshot with additional tables, including users. `users` is the users' version."""
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -83,15 +86,15 @@ class Snapshot:
         )
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return one version, or None."""
+        """Return a version, or None if it does not exist."""
         return self.tables[type_.uid].versions.get((document_id, locale, status))
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
-        """Return the versions of a type in a locale and status, in default order."""
+        """Return a type's versions in a locale and status, in default order."""
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the versions of a type sorted by columns. The order is cached and kept up to date."""
+        """Return a type's versions sorted by columns. The order is cached, and updated by changes."""
 
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
@@ -101,15 +104,15 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents of a set in default order. Fast for small sets."""
+        """Return the documents in a set, in default order. Fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
-        """Return the versions of a type in a locale and status, by slot."""
+        """Return a type's versions in a locale and status, by slot."""
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return the versions of a type whose `relation` points at `target`, in default order."""
+        """Return a type's versions whose relation `relation` refers to `target`, in default order."""
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
@@ -120,7 +123,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Return the snapshot of all documents of a site; the same as with `apply`, but faster."""
+    """Create a snapshot from all documents. The result is the same as with `apply`, but it is faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -143,9 +146,10 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return the snapshot without some documents and with others; the cost depends only on their number.
+    """Return the snapshot with some documents removed and others added. The cost depends only on their
+    number.
 
-    If several files claim one id, locale and status, the first by path is used.
+    If several files claim the same id, locale and status, the first one by path is used.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -208,7 +212,10 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Update the files by key. If names differ only in the encoding of accents, the first path is used."""
+    """Return the updated media files by key.
+
+    If two names differ only in the Unicode encoding of accents, the first one by path is used.
+    """
     changed, freed = media.mutate(), set[str]()
     for document in removed:
         key = _media_key(document)
@@ -216,7 +223,7 @@ def _apply_media(
             del changed[key]
             freed.add(key)
     others: Iterable[Document] = ()
-    if any(not key.isascii() for key in freed):  # Another file may have the same name.
+    if any(not key.isascii() for key in freed):  # Another file may have the same key.
         others = (document for document in files.versions.values() if _media_key(document) in freed)
     for document in (*added, *others):
         key = _media_key(document)
@@ -226,12 +233,15 @@ def _apply_media(
 
 
 def _media_key(document: Document) -> str | None:
-    """Return the key of a media file; None for any other document."""
+    """Return the media key of a file, or None for other documents."""
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot: drafts visible by uid, `publicationFilter` and budget."""
+    """A request's view of a snapshot.
+
+    `drafts` are the uids of types whose drafts are visible. `publication` is the `publicationFilter`.
+    """
 
     snapshot: Snapshot
     settings: Settings
@@ -240,7 +250,7 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version of a document that a relation from `locale` leads to."""
+        """Return the version that a relation from a document in `locale` resolves to."""
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
@@ -248,9 +258,9 @@ class View(NamedTuple):
     def resolver(self, attribute: Attribute) -> Resolver:
         """Return a function that finds the targets of a relation or media attribute, in order.
 
-        It takes the row's value, the document (for derived relations) and the locale inside that document.
-        Missing targets are left out. For a to-one relation, the first target is used; from a document without
-        locales, there is one for each locale.
+        Its parameters are the column's value, the document (needed for derived relations) and the locale for
+        following its relations. Missing targets are omitted. The list may contain more than one target for a
+        to-one relation; use the first.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -290,7 +300,7 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the document's versions in other locales, in the site's order of locales."""
+        """Return the document's versions in other locales, in the order of the site's locales."""
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

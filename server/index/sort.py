@@ -1,4 +1,4 @@
-"""Sorting by keys: by a document's own values and by values at the end of a path."""
+"""Sorting by a document's own values, and by values at the end of a path through relations."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,7 +18,10 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents, given in default order, by keys; ascending puts nulls first."""
+    """Return a function that sorts documents by keys. Its input must be in default order.
+
+    Nulls are first if ascending, last if descending.
+    """
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
 
@@ -35,13 +38,15 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts a list of components, in a document of a locale, by keys."""
+    """Return a function that sorts components by keys. Its parameters are the components and their document's
+    locale.
+    """
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
 
     def sort(components: Sequence[Component], locale: str) -> Sequence[Component]:
         spend(len(components) * len(values))
-        # A component's id is derived from its position, so sorting by id keeps the order of the list.
+        # Component ids are derived from positions, so sorting by id means sorting by position.
         position = {id(component): i for i, component in enumerate(components)}
         for value, descending, by_id in values if len(components) > 1 else ():
             components = sort_by(
@@ -55,9 +60,10 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort items of several types: those of each type by its own sorter, in the positions of that type.
+    """Sort a list with items of several types: each type has its own sorter and keeps its positions in the
+    list.
 
-    `inside` is the locale, for components.
+    For components, `inside` is the locale.
     """
     ordered = list(items)
     for uid, sort in sorts.items():
@@ -72,7 +78,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """Return the order by keys of all documents of a type in a locale, from the cache or computed."""
+    """Return the order of all documents of a type in a locale by these keys, using the cache."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
@@ -86,13 +92,13 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """Return the order of all documents by keys that include paths to other documents."""
-    # Sort keys are needed only for changes and ranges, which this order never sees.
+    """Return the order of all documents by keys with paths to related documents."""
+    # The key function is unused: this order is neither changed nor searched by range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
-    """Return the sort key function of documents."""
+    """Return a function that maps a document to its sort value."""
     if not key.steps:
         return _last_value(key)
     value = _sort_value(view, key)
@@ -100,9 +106,9 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return the sort key function of documents or components.
+    """Return a function that maps an item and its locale to its sort value.
 
-    If a path leads to several values, the one that sorts first is used, null included.
+    If the path leads to several values, the one that sorts first is used. This may be null.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -114,19 +120,19 @@ def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
     return lambda item, locale: None if (result := reached(item, locale)) is _NOWHERE else result
 
 
-_NOWHERE = object()  # the result of a path that ends early: no value, unlike null
+_NOWHERE = object()  # result of a path without a target; null is a value
 _UNKNOWN = object()
 
 
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that aggregates a to-many step: the value that sorts first.
+    """Return a function that aggregates a to-many step: it returns the value that sorts first.
 
-    The value of an item is computed once, even if many paths lead to it.
+    An item's value is computed only once, even if several paths lead to the item.
     """
     follow, spend = _follower(view, step), view.budget.spend
-    cached: dict[int, Any] = {}  # Items of a snapshot stay in memory, so id() is unique.
+    cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.
 
     def first(item: Item, locale: str) -> Any:
         items = follow(item, locale)
@@ -149,7 +155,7 @@ def _first_value(
 
 
 def _locale_at(item: Item, locale: str) -> str:
-    """Return the locale in which an item's relations are followed; a component has its document's."""
+    """Return the locale for following an item's relations. A component uses its document's locale."""
     return locale_inside(item) if isinstance(item, Document) else locale
 
 

@@ -1,8 +1,8 @@
-"""Immutable sorted sequence; changed copies share most chunks with the original.
+"""Immutable sorted sequence. A changed copy shares most of its chunks with the original.
 
-Adding or removing an item copies one chunk and the list of chunks, so the cost hardly grows with the number
-of items, and readers of the old sequence are not affected. Each chunk has notes: a cache of values derived
-from its items, valid as long as the chunk.
+Adding or removing an item copies one chunk and the list of chunks. So the cost hardly depends on the number
+of items, and readers of the old sequence are unaffected. Each chunk has notes: a cache of values derived from
+its items.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,7 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items sorted by `key(item)`, which must be unique and never change."""
+    """Items sorted by `key(item)`. Keys must be unique and must never change."""
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -31,12 +31,12 @@ class SortedChunks(Generic[T]):
 
     @classmethod
     def of(cls, items: Iterable[T], key: KeyOf[T]) -> Self:
-        """Return a sequence of items given in any order."""
+        """Create a sequence from unsorted items."""
         return cls.presorted(sorted(items, key=key), key)
 
     @classmethod
     def presorted(cls, ordered: list[T], key: KeyOf[T]) -> Self:
-        """Return a sequence of items that are sorted already."""
+        """Create a sequence from sorted items."""
         chunks = tuple(tuple(ordered[i : i + CHUNK_ITEMS]) for i in range(0, len(ordered), CHUNK_ITEMS))
         return cls(key, chunks, len(ordered))
 
@@ -47,7 +47,7 @@ class SortedChunks(Generic[T]):
         return chain.from_iterable(self._chunks)
 
     def slice(self, start: int, stop: int) -> list[T]:
-        """Return the items from index `start` up to `stop`, exclusive."""
+        """Return the items from index `start` to `stop` (exclusive)."""
         items: list[T] = []
         for chunk in self._chunks:
             if stop <= 0:
@@ -60,7 +60,7 @@ class SortedChunks(Generic[T]):
 
     @property
     def chunks(self) -> Iterator[tuple[tuple[T, ...], Notes]]:
-        """The chunks, each with its notes, which callers may add to."""
+        """The chunks, each with its notes. Callers may add notes."""
         for i, chunk in enumerate(self._chunks):
             yield chunk, self._notes[i] or self._note(i)
 
@@ -71,9 +71,9 @@ class SortedChunks(Generic[T]):
         return notes
 
     def spans(self, low: Any, high: Any = None) -> Iterator[tuple[tuple[T, ...], Notes | None]]:
-        """Yield the items with keys from `low` up to `high`, exclusive; None means to the end.
+        """Yield the items with keys from `low` to `high` (exclusive), or to the end if `high` is None.
 
-        Whole chunks come with their notes, parts of chunks with None.
+        A complete chunk is yielded with its notes, a part of a chunk with None.
         """
         first = max(bisect_right(self._firsts, low) - 1, 0)
         last = len(self._chunks) if high is None else bisect_left(self._firsts, high)
@@ -87,7 +87,7 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a sequence without the removed items, compared by key, and with the added ones."""
+        """Return a copy without the removed items (matched by key) and with the added items."""
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):
             keys = {self._key(item) for item in removed}

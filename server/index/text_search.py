@@ -1,4 +1,6 @@
-"""Text search in columns: the texts of a block are joined and searched at once."""
+"""Substring search in text columns. The texts of each block are joined, so one search covers all its
+documents.
+"""
 
 import ctypes
 from array import array
@@ -16,27 +18,29 @@ from server.index.sorted_chunks import Notes
 from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
-_LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as another step.
-_SAMPLE_MATCHES = 16  # If half of the first documents match, test the rest one by one.
-_MAX_TESTED_DOCUMENTS = 32  # Test up to this many documents one by one.
+_LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as one step.
+_SAMPLE_MATCHES = 16  # If half of the first documents match, the rest is tested one by one.
+_MAX_TESTED_DOCUMENTS = 32  # Up to this number, documents are tested one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
-MAX_CACHED_CHARS = 200  # Longer texts are unlikely to be searched again.
-_ENTRY_OVERHEAD_BYTES = 300  # Approximate, besides the key and the set.
+MAX_CACHED_CHARS = 200  # Searches for longer texts are rarely repeated.
+_ENTRY_OVERHEAD_BYTES = 300  # approximate, in addition to the key and the set
 
 
 class Joined(NamedTuple):
-    """The casefolded texts of a block, joined, as UTF-8; `starts` are their offsets and the total length."""
+    """A block's casefolded texts, joined, in UTF-8. `starts` are the offset of each text and the total
+    length.
+    """
 
     texts: bytes
     starts: Sequence[int]
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the set of documents with a value in any of some columns that contains `text`.
+    """Return the set of documents with a value that contains `text` in at least one of the columns.
 
-    Both are casefolded. Document objects are not touched, which would copy memory shared between forked
-    processes.
+    `text` must be casefolded; values are casefolded too. Document objects are not accessed, because that
+    would copy memory pages shared between forked processes.
     """
     if "\0" in text:
         return 0
@@ -44,7 +48,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     matching_slots: list[int] = []
     for number, (block, notes) in enumerate(zip(slots.blocks, slots.notes, strict=True)):
         positions: set[int] = set()
-        # Longest texts first: they leave the fewest documents to search.
+        # Longest texts first: they match most often, so fewer documents remain for the other columns.
         for joined in sorted((_join_texts(block, notes, at) for at in columns), key=_length, reverse=True):
             budget.spend(len(joined.texts) >> _LOG2_BYTES_PER_STEP)
             if len(block) - len(positions) <= _MAX_TESTED_DOCUMENTS:
@@ -61,13 +65,13 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return the documents of a set whose text in a column contains `text`, case-sensitively."""
+    """Return the part of a set whose text in column `at` contains `text`, case-sensitively."""
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return the text of a document in a column, possibly followed by SEPARATOR."""
+    """Return a document's text in a column. It may end with SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -75,7 +79,7 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """A search for a casefolded text in columns of a type's documents, in a locale and status."""
+    """Cache key: a search for a casefolded text in columns, in one type, locale and status."""
 
     uid: str
     columns: tuple[int, ...]
@@ -85,19 +89,19 @@ class TextKey(NamedTuple):
 
 
 class SearchResults:
-    """Cache of search results for one snapshot.
+    """Cache for the search results in one snapshot.
 
-    Clients that page through or sort results search for the same text again.
+    Clients that page through results or sort them repeat the same search.
     """
 
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # Saves 1.0 ms of 1.4 of a page of a search in 2,000 articles.
+        # Saves 1.0 of 1.4 ms per further page of a search in 2,000 articles.
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return `containing` of the documents of the key, from the cache if possible."""
+        """Return the result of `containing`, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -111,7 +115,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts of some columns before the first search."""
+    """Join the texts of these columns before the first search."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -126,7 +130,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Return the casefolded texts of a block, from packed rows if possible."""
+    """Return the casefolded texts of a block in one column, from packed rows if possible."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -151,7 +155,7 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
 
 
 def _encode(value: Any) -> bytes:
-    """Return a value as UTF-8 text. In UTF-8 no character is part of another, so bytes can be searched."""
+    """Return a value as UTF-8 text. In UTF-8, searching bytes is the same as searching characters."""
     text = "" if value is None else text_of(value)
     return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
@@ -161,7 +165,7 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the ascending positions in the block of the documents that contain a text."""
+    """Return the positions in the block, ascending, of the documents that contain a text."""
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -179,27 +183,30 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
-    """Return the positions, from `first` on, of the documents that contain a text, tested one by one."""
+    """Return the positions from `first` on, ascending, of the documents that contain a text.
+
+    Documents are tested one by one.
+    """
     starts = joined.starts[first:]
     offsets = map(joined.texts.find, repeat(needle), starts, starts[1:])
     return [i for i, at in enumerate(offsets, first) if at >= 0]
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Return the given positions whose document contains a text."""
+    """Return those of the positions whose documents contain a text."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 
 
 # --- memmem ---------------------------------------------------------------------------------------
-# In 2,000 bodies it finds two words in 0.9 ms, `bytes.find` in 1.75, `re` in 2.6. A frequent word takes
-# 1.4 ms with either of the first two.
+# To find two words in 2,000 bodies, memmem needs 0.9 ms, `bytes.find` 1.75 ms and `re` 2.6 ms. For a
+# frequent word, memmem and `bytes.find` both need 1.4 ms.
 
 Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """Return a function that finds a text from an offset on, like `bytes.find`."""
+    """Return a function that searches for a text from an offset, like `bytes.find`."""
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
@@ -212,7 +219,7 @@ def _finder(texts: bytes) -> Find:
 
 
 def _load_memmem() -> Callable[[int, int, bytes, int], int | None] | None:
-    """Return the C library's memmem, or None without it."""
+    """Return the C library's memmem, or None if it is unavailable."""
     try:
         function = ctypes.PyDLL(None).memmem
     except (AttributeError, OSError):

@@ -1,6 +1,6 @@
-"""Index of one type's documents: by id, order, targets and unique values.
+"""Index of one content type: its documents by id, order, targets and unique values.
 
-A table never changes: `apply_table` returns a new one that shares unchanged parts.
+A table is immutable. `apply_table` returns a new one that shares unchanged parts.
 """
 
 from collections import defaultdict
@@ -38,10 +38,11 @@ _SLOT_MASK = (1 << SLOT_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The documents of one type, locale and status by slot, in blocks, with the free slots.
+    """Documents of one type, locale and status by slot, in blocks of 256 slots.
 
-    Each block has notes: a cache of values derived from its documents, valid as long as the block. The joined
-    texts in them save 2.6 ms of 3.8 of a search with `_q` in 2,000 articles.
+    Each block has notes: a cache of values derived from its documents, discarded when the block changes. They
+    include the joined texts, which save 2.6 of 3.8 ms per search with `_q` in 2,000 articles. `free` are the
+    unused slots.
     """
 
     blocks: tuple[SlotBlock, ...] = ()
@@ -49,15 +50,17 @@ class Slots:
     notes: tuple[Notes, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
-        """Return the documents of a set, in any order."""
+        """Return the documents in a set, in any order."""
         return [d for slot in slots_of(bits) if (d := self.document(slot)) is not None]
 
     def document(self, slot: int) -> Document | None:
-        """Return the document in a slot, or None."""
+        """Return the document in a slot, or None if the slot is free."""
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return the slots without removed documents and with added ones, to which it assigns slots."""
+        """Return a copy without the removed documents and with the added ones. Assigns a slot to each added
+        document.
+        """
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
         for document in removed:
@@ -75,7 +78,7 @@ class Slots:
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
-        """Return the mutable copy of a slot's block."""
+        """Return the mutable copy of a slot's block, creating it if necessary."""
         number = slot >> SLOT_BITS
         if number not in changed:
             changed[number] = list(self.blocks[number])
@@ -87,12 +90,14 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The versions of one type: by id, in default order, and by their targets.
+    """The versions of one type.
 
-    `versions` is keyed by (documentId, locale, status), `order` and `slots` by (locale, status). The rest is
-    built on first use and then kept up to date: `edges` (per relation, the documents that point at a target,
-    by target, locale and status) and `made` (under _UNIQUE, the documents that have a value in a unique
-    attribute, by path, value and locale).
+    - `versions`: by (documentId, locale, status).
+    - `order` and `slots`: by (locale, status).
+    - `edges`: for each relation, the referring documents by target, locale and status.
+    - `made`: under _UNIQUE, the documents by the path, value and locale of their unique attributes.
+
+    `edges` and `made` are built at first use, and then updated with every change.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
@@ -102,7 +107,7 @@ class Table:
     made: dict[str, UniqueValues] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
-        """Return the documents by the target that a relation, in column `at`, points at."""
+        """Return the edges of the relation `attribute`, which is in column `at`."""
         edges = self.edges.get(attribute.name)
         if edges is None:
             edges = self.edges[attribute.name] = make_edges(self.order.values(), at)
@@ -110,7 +115,7 @@ class Table:
 
     @property
     def unique(self) -> UniqueValues:
-        """The documents with a value in a unique attribute, by path, value and locale."""
+        """The documents by the path, value and locale of their unique attributes."""
         unique = self.made.get(_UNIQUE)
         if unique is None:
             everything = [d for order in self.order.values() for d in order]
@@ -121,14 +126,16 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Return the table of documents in some locales; the same as with `apply_table`, but faster."""
+    """Create a table from the documents in some locales. The result is the same as with `apply_table`, but it
+    is faster.
+    """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
         for version in _effective_versions(type_, claims, document_id, locale):
             grouped[locale, version.status].append(version if version.slot < 0 else version.copy())
     versions, order, slots = {}, {}, {}
     for key, documents in grouped.items():
-        # In the given order, rows that are packed together get into the same blocks.
+        # Assign slots in the given order, so rows that are packed together share a block.
         slots[key] = Slots().changed([], documents)
         documents.sort(key=default_order)
         for document in documents:
@@ -140,7 +147,9 @@ def build_table(
 def _effective_versions(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """Return the versions of a document in a locale; the first of several claiming files is used."""
+    """Return a document's versions in a locale. If several files claim one version, the first by path is
+    used.
+    """
     published = claims.get((type_.uid, document_id, locale, PUBLISHED))
     draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
     return effective_versions(type_, published[0] if published else None, draft[0] if draft else None)
@@ -152,7 +161,7 @@ def apply_table(
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the table after changed claims to documents in some locales, and the difference."""
+    """Return the table updated for documents whose claims have changed, and the difference."""
     removed: list[Document] = []
     added: list[Document] = []
     versions = table.versions.mutate()
@@ -182,7 +191,9 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return the versions that are in only one of two tables; unshared blocks determine the cost."""
+    """Return the versions that are in only one of two tables. The cost depends on the number of unshared
+    blocks.
+    """
     removed: list[Document] = []
     added: list[Document] = []
     for key in before.slots.keys() | after.slots.keys():
@@ -198,7 +209,9 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Assign slots to added documents; returns them, as copies if they had a slot already."""
+    """Assign slots to added documents, and return these documents. Those that already had
+    a slot are copied.
+    """
     placed: list[Document] = []
     changed = dict(slots)
     for key, (out, in_) in group_by(removed, added, lambda d: [(d.locale, d.status)]).items():

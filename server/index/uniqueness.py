@@ -1,8 +1,8 @@
-"""Uniqueness: values that only one document may have, and the documents that have them.
+"""Uniqueness of values: which documents have which unique values.
 
-An attribute is unique by its option `unique` or as a `uid`, inside components too. A value is taken if
-another document of the type has published it in the same locale. Drafts take no values and are not rejected.
-Empty text is not a value.
+An attribute is unique if it has the option `unique` or the type `uid`, also inside components. A value is
+taken if another document of the type has it in its published version in the same locale. Drafts neither take
+values nor are rejected. An empty text does not count as a value.
 """
 
 from collections import defaultdict
@@ -20,16 +20,16 @@ from server.schema.model import Type
 TAKEN_MESSAGE = "must be unique: another document has this value"
 REPEATED_MESSAGE = "must be unique: another component of this document has this value"
 
-UniqueKey = tuple[str, Any, str]  # the path of an attribute, a value of it, and a locale
+UniqueKey = tuple[str, Any, str]  # attribute path, value, locale
 UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Protocol of `index.type_table.Table`: the documents of one type by their unique values."""
+    """Protocol for `index.type_table.Table`: access to versions by their unique values."""
 
     @property
     def unique(self) -> UniqueValues:
-        """The versions that have a value, by `UniqueKey`; built on first use."""
+        """The versions by `UniqueKey`; built at first use."""
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
@@ -38,7 +38,9 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield the items of `unique_values` with the type or component of the attribute."""
+    """Yield the items of `unique_values`, each with the content type or component that
+    defines the attribute.
+    """
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
         if (attribute.unique or attribute.type == "uid") and attribute.scalar and value not in (None, ""):
@@ -48,7 +50,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the path of each unique value that another component in the same list has."""
+    """Yield the paths of unique values that occur in several components of the row."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -58,7 +60,7 @@ def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
-    """Return the keys of a version in the index of unique values."""
+    """Return a version's keys for the index of unique values."""
     values = unique_values(document.type, document.read_row()[VALUES])
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
@@ -71,9 +73,9 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each unique value that other published documents have, with those documents.
+    """Yield the path of each unique value that is taken, with the other published documents that have it.
 
-    `is_checked` selects attributes of the type by name.
+    `is_checked` selects which attributes of the type are checked, by name.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -84,7 +86,7 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield the path of each unique value that several documents have, the value, and all their versions."""
+    """Yield each unique value that several documents have: its path, the value, and all versions with it."""
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:
             yield path, value, documents

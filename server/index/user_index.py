@@ -1,8 +1,8 @@
 """Index of users and roles as documents, so that content can relate to them.
 
-They are in the accounts database and change independently of the content. Their tables are updated when a
-request needs them and the users' version has changed; then a snapshot of the content is joined with them.
-They never contain secrets.
+Users are stored in the accounts database and change independently of content. When a request needs them and
+their version has changed, the index of users is updated. Then the content's snapshot is joined with it.
+Passwords and other secrets are never indexed.
 """
 
 import threading
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """The users and roles at one time, with their orders; `version` is that of the users."""
+    """Tables and orders of the users and roles at one moment. `version` is the users' version."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -52,16 +52,16 @@ class UserIndex:
 
     @property
     def version(self) -> int:
-        """The current version of the users."""
+        """The users' current version."""
         return self._users.version
 
     def tables(self, schema: Schema, settings: Settings) -> UserTables:
-        """Return the current users and roles."""
+        """Return the tables of current users and roles."""
         with self._lock:
             return self._current(schema, settings)
 
     def join(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Return a snapshot joined with the current users."""
+        """Return the snapshot joined with the current users."""
         with self._lock:
             tables = self._current(snapshot.schema, settings)
             before, joined = self._joined
@@ -79,7 +79,7 @@ class UserIndex:
         return self._tables
 
     def _build(self, schema: Schema, settings: Settings) -> None:
-        """Create the tables of all users and roles."""
+        """Build the tables from all users and roles."""
         changes = self._users.changes(0)
         documents = [_user_document(schema.types[USER], u, settings) for u in changes.users]
         self._documents = {document.id: document for document in documents}
@@ -88,7 +88,7 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Apply changed users; rebuild everything if users were deleted."""
+        """Apply changed users. If users were deleted, everything is rebuilt."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
@@ -105,7 +105,7 @@ class UserIndex:
 
 
 def join(snapshot: Snapshot, users: UserTables) -> Snapshot:
-    """Return a snapshot joined with users and roles."""
+    """Return the snapshot joined with users and roles."""
     return snapshot.joined(users.tables, users.orders, users.version) if users.tables else snapshot
 
 
@@ -131,12 +131,15 @@ def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
-    """Return the values of all attributes; missing ones, including secrets, are empty."""
+    """Return a value for each attribute of the type. Missing ones, including secrets, are empty."""
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
 def _modification_time(path: Path) -> str:
-    """Return the time of a file's last change, the same in all processes; the epoch if missing."""
+    """Return a file's modification time as a timestamp; the epoch if it is missing.
+
+    It is the same in all processes.
+    """
     try:
         return from_seconds(path.stat().st_mtime)
     except OSError:
