@@ -1,1 +1,1 @@
-"""A version of a document: where its file is, what its values mean, and how they are written."""
+"""Document versions: file paths, values, and conversion of values from and to files."""

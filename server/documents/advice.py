@@ -1,4 +1,4 @@
-"""Suggest how to write a value that an attribute rejects."""
+"""Advice for a value that an attribute rejects: how to write it correctly."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ from server.schema.model import Attribute, Type
 
 # --- dates ----------------------------------------------------------------------------------------
 
-# Patterns are compiled on first use, since most sites have no errors.
+# Compiled at first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
-_DAY_FORMATS = (  # how people write days: where a text fits two of them, both are told
+_DAY_FORMATS = (  # A text that matches several formats gets advice for each of them.
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
@@ -48,7 +48,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates that a text may mean, as YYYY-MM-DD."""
+    """Return the dates that a text could mean, as YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -64,7 +64,7 @@ def _days(text: str) -> list[str]:
 
 
 def _clock(text: str) -> time | None:
-    """Parse a time of day, or return None."""
+    """Parse a time of day. Returns None if it is invalid."""
     found = re.fullmatch(_CLOCK, text.strip())
     if not found:
         return None
@@ -79,7 +79,7 @@ def _clock(text: str) -> time | None:
 
 # --- values ---------------------------------------------------------------------------------------
 
-# Patterns are compiled on first use, since most sites have no errors.
+# Compiled at first use, since most sites have no errors.
 _NUMBER = r"[^\w+-]*([-+]?\d[\d.,'’_\s]*)[^\d\s.,]{0,4}"
 _THOUSANDS = r"[-+]?\d{1,3}(?:[.,]\d{3})+"
 _TRUE = frozenset({"1", "y", "t", "x", "ja", "j", "oui", "si", "sí", "sim", "wahr", "vrai", "✓"})
@@ -87,7 +87,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value of the wrong type; passwords are not quoted."""
+    """Return the advice for a value of the wrong type, or "". Passwords are not quoted."""
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -100,13 +100,13 @@ def advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def component_advice(type_: Type) -> str:
-    """Return advice for a component: write it as a mapping of its attributes."""
+    """Return the advice to write a component as a mapping of its attributes."""
     names = [f"{name}: …" for name, attribute in type_.attributes.items() if not attribute.derived]
     return f"write the attributes of {type_.uid} below it: {', '.join(names[:3])}"
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value that breaks an option of its attribute."""
+    """Return the advice for a value that violates an option of its attribute, or ""."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -117,7 +117,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return advice for text that is not a uid, "" if it is one."""
+    """Return the advice for an invalid uid, or "" if the text is a valid one."""
     if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
@@ -142,7 +142,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that text with commas, spaces or a unit may mean."""
+    """Return the numbers that a text with commas, spaces or a unit could mean."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

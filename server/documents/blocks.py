@@ -1,4 +1,4 @@
-"""Validation of `blocks` values. The table NODES has the rules of each node type."""
+"""Validation of `blocks` values. The table NODES contains the rules for each node type."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,7 +10,7 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
-# Members that are text, even if it looks like a number or a boolean.
+# Members that are always text, even if they look like a number or a boolean.
 TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
 _NUMBER_KEYS = ("width", "height", "size")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -20,10 +20,11 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """Rules of a node type: allowed children, their minimum number, and members.
+    """Rules for a node type.
 
-    `members` maps a member to a function that returns the error message of a value ("" if it is valid).
-    `flags` are optional boolean members.
+    - `children` are the allowed types of child nodes; `least` is their minimum number.
+    - `members` maps each member's name to its validator, which returns an error message or "".
+    - `flags` are optional boolean members.
     """
 
     children: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ def _format(value: Tree) -> str:
 
 
 def _link(value: Tree) -> str:
-    """Check a link as browsers parse it: a URL with a harmless protocol, or a path of this site."""
+    """Validate a link: it must be a URL with an allowed protocol, or a path in this site."""
     try:
         good = isinstance(value, str) and (value.startswith("/") or urlsplit(value).scheme in PROTOCOLS)
     except ValueError:
@@ -78,7 +79,7 @@ BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
 def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield path and message of each error in a list of blocks."""
+    """Yield (path, message) for each error in a list of blocks."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _wrong(block, BLOCK_TYPES, (*path, i))
 
@@ -108,7 +109,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the errors of an image, which contains the media library's description of its file."""
+    """Yield the errors in an image node. It contains a copy of its file's description."""
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
@@ -118,11 +119,11 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield (*path, name), "is a required field"
 
 
-# --- values in another form -----------------------------------------------------------------------
+# --- numbers and booleans as strings -----------------------------------------------------------------------
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert numbers and booleans that were sent as text. The blocks must be valid."""
+    """Convert numbers and booleans that were sent as strings. The blocks must be valid."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 
@@ -146,23 +147,25 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """Return a number, also if sent as text; None for other values."""
+    """Return a number, also if it was sent as a string. Returns None for other values."""
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value
     return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
 
 
-# --- text in the place of null --------------------------------------------------------------------
+# --- text "null" instead of null --------------------------------------------------------------------
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """Yield the path of each member with the text "null", which an earlier version wrote for null."""
+    """Yield the path of each member with the text "null", which an earlier version of Bifolio wrote instead
+    of null.
+    """
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
-    """Return the members of a mapping that can't be null."""
+    """Return the names of the members in a mapping that can't be null."""
     kind = tree.get("type") if is_node and isinstance(tree, dict) else None
     members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
     return ("type", "text", *members)

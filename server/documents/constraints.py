@@ -1,6 +1,6 @@
-"""Checks of values against their attribute's options: lengths, bounds, patterns (docs/modelling.md).
+"""Validation of values against their attribute's options: lengths, bounds, patterns (docs/modelling.md).
 
-Texts may be hostile and long, so every check takes linear time.
+Texts may be long and malicious, so every check runs in linear time.
 """
 
 import re
@@ -20,9 +20,10 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Options that apply: for a draft, only upper bounds, so that unfinished documents can be saved.
+    """Which options to check.
 
-    `longest` is the maximum length of a `string` without `maxLength`, None for no limit.
+    - `draft`: check only maximums, so that unfinished drafts can be saved.
+    - `longest`: the maximum length of a `string` attribute without `maxLength`; None for no limit.
     """
 
     draft: bool = False
@@ -34,16 +35,19 @@ REQUIRED_MESSAGE = "is required"
 
 
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return a message for each option that a value breaks, to follow the attribute's name."""
+    """Return an error message for each option that a value violates.
+
+    A message is meant to follow the attribute's name.
+    """
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
     if attribute.type == "password":
-        return []  # The hash does not reveal the text; `broken_by_text` checks that.
+        return []  # The value is a hash; `broken_by_text` checks the plain text.
     return broken_by_text(attribute, value, limits)
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return the messages for a value that is not empty; passwords are passed in plain text."""
+    """Return the error messages for a non-empty value. A password must be passed in plain text."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
@@ -51,7 +55,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield path and message of each broken option in a row's values, including components."""
+    """Yield (path, error message) for each violated option in a row's values, including components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -65,7 +69,9 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
     if isinstance(value, str):
         length = utf16_length(value)
         too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
-        if too_short and (attribute.type != "email" or is_email(value)):  # One message per address is enough.
+        if too_short and (
+            attribute.type != "email" or is_email(value)
+        ):  # An invalid address gets only one message.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -75,7 +81,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text in UTF-16 units, as JavaScript counts it: "🦊" has two."""
+    """Return the length of a text in UTF-16 code units, as in JavaScript. The length of "🦊" is 2."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -99,7 +105,7 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
         return
     if attribute.type == "email" and not value:
         yield "cannot be empty"
-    if not value and not attribute.required:  # Forms send an empty string for a field without a value.
+    if not value and not attribute.required:  # Forms send an empty string for an empty field.
         return
     if attribute.type == "email" and value and not is_email(value):
         yield "must be a valid email"
@@ -112,5 +118,5 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 
 def is_email(text: str) -> bool:
-    """Whether text has the form of an e-mail address of at most MAX_EMAIL_CHARS."""
+    """Whether a text has the form of an e-mail address and at most MAX_EMAIL_CHARS."""
     return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

@@ -1,4 +1,4 @@
-"""Document versions: a row of values with ids and timestamps, and the file it was read from."""
+"""Document versions: a row of values with ids and timestamps, and the path of its file."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -10,22 +10,22 @@ from server.schema.model import Type
 
 PUBLISHED, DRAFT = "published", "draft"
 
-# Positions of system columns in a row (`Type.columns`); attributes are between them.
+# Positions of the system columns in a row (`Type.columns`). The attributes are between them.
 ID, DOCUMENT_ID = 0, 1
 CREATED_AT, UPDATED_AT, PUBLISHED_AT, LOCALE = -4, -3, -2, -1
 VALUES = slice(2, -4)
 Key = tuple[str, str, str]  # createdAt, documentId, locale
 _KEY: Callable[[Row], Key] = itemgetter(CREATED_AT, DOCUMENT_ID, LOCALE)
 
-# Packed rows with start and end position; without packed rows, positions of the documents.
+# (packed rows, start, end). If packed rows is None, start and end are positions in the list of documents.
 Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
     """Immutable version of a document in one locale, published or draft.
 
-    `path` is its file, `key` its position in the default order, and `slot` its number in the index, -1 until
-    it is assigned once. A plain class with slots to save memory.
+    `key` is the sort key for the default order. `slot` is the document's number in the index; it is assigned
+    once, and -1 before. A plain class with slots saves memory.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -38,7 +38,7 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        """Return a document whose row is unpacked on first use, from position `at` of packed rows."""
+        """Create a document whose row is unpacked at first use, from position `at` in packed rows."""
         document = cls.__new__(cls)
         document.type, document.status, document.path, document.key = type_, status, path, key
         document._row, document._packed, document._at, document.slot = None, packed, at, -1
@@ -53,7 +53,7 @@ class Document:
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching an unpacked one, for callers that read many documents."""
+        """Return the row without caching it. For callers that read many documents."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -61,7 +61,7 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """Packed rows that contain its row, or None."""
+        """The packed rows that contain this document's row, or None."""
         return self._packed
 
     @property
@@ -70,12 +70,12 @@ class Document:
         return self._row is not None
 
     def drop_row(self) -> None:
-        """Drop the unpacked row if there is a packed one, which takes a fraction of its memory."""
+        """Discard the unpacked row if there is a packed one. A packed row needs much less memory."""
         if self._packed is not None:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        """Whether one of two documents is a copy of the other."""
+        """Whether the documents share one row, because one is a copy of the other."""
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row
@@ -87,7 +87,7 @@ class Document:
 
     @property
     def document_id(self) -> str:
-        """Id in paths."""
+        """Id in API paths."""
         return self.key[1]
 
     @property
@@ -107,7 +107,7 @@ class Document:
 
     @property
     def published_at(self) -> str | None:
-        """Timestamp of this version's publication, None for a draft."""
+        """Timestamp of this version's publication; None for a draft."""
         published: str | None = self.row[PUBLISHED_AT]
         return published
 
@@ -117,20 +117,20 @@ class Document:
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value of a column. Raises KeyError if the type has no such column."""
+        """Return the value of a column. Raises KeyError if the type lacks the column."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """Return a copy for another index."""
+        """Return a copy, for use in another index."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
-        """Return a copy with other values in some columns, by name."""
+        """Return a copy with new values for some columns, by name."""
         row = (values.get(name, value) for name, value in zip(self.type.columns, self.row, strict=True))
         return Document(self.type, tuple(row), self.status, self.path)
 
     def as_draft(self) -> "Document":
-        """Return the published version as `status=draft` returns it if there is no draft file."""
+        """Return a copy with draft status, for requests with `status=draft` if there is no draft file."""
         return self._of_status(DRAFT)
 
     def _of_status(self, status: str) -> "Document":
@@ -150,10 +150,10 @@ def make(
     *,
     number: int | None = None,
 ) -> Document:
-    """Make a document from its attributes' values and (createdAt, updatedAt, publishedAt or None for a
-    draft).
+    """Create a document.
 
-    `number` is its numeric id, if that is not derived from the documentId.
+    `values` are in the order of the type's attributes. `timestamps` are createdAt, updatedAt and publishedAt;
+    publishedAt is None for a draft. `number` is the numeric id, by default derived from the documentId.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -162,12 +162,14 @@ def make(
 
 
 def default_order(document: Document) -> Key:
-    """Return the key of the order without `sort`: createdAt, documentId, then locale (for `locale=*`)."""
+    """Return the sort key for requests without `sort`: createdAt, documentId, then locale
+    (for `locale=*`).
+    """
     return document.key
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the values of documents in the column at a position, without unpacking rows."""
+    """Return the documents' values in the column at position `at`, without unpacking rows."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -183,12 +185,12 @@ def column_of(documents: Iterable[Document], at: int) -> list[Any]:
 
 
 def in_packed_order(documents: Iterable[Document]) -> list[Document]:
-    """Sort documents by their packed rows and their position in them."""
+    """Sort documents in the order of their packed rows."""
     return sorted(documents, key=lambda document: (id(document._packed), document._at))
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Return the runs of consecutive packed rows that documents are in, in their order."""
+    """Group the documents, in their order, into runs that are adjacent in the same packed rows."""
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -200,7 +202,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that contain exactly these documents in this order, or None."""
+    """Return the packed rows that consist of exactly these documents in this order, or None."""
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 
@@ -210,5 +212,5 @@ def _without_publication(row: Row) -> Row:
 
 
 def equal(old: Document, new: Document) -> bool:
-    """Whether two documents have the same type, status and values."""
+    """Whether two documents have the same type, status and row."""
     return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

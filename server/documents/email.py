@@ -1,12 +1,13 @@
-"""Syntax of e-mail addresses. Imported on first use, because its library is slow to load."""
+"""Syntax check for e-mail addresses. Imported at first use, because its library is slow to import."""
 
 from email_validator import EmailNotValidError, validate_email
 
 
 def is_valid(text: str) -> bool:
-    """Whether text has the form of an e-mail address; nobody is asked whether it exists.
+    """Whether a text has the form of an e-mail address. Whether the address exists is not checked.
 
-    Its domain has a dot and ends in letters: nobody else can send mail to `ann@localhost`.
+    The domain must contain a dot and end with letters, since `ann@localhost` is unreachable from other
+    machines.
     """
     try:
         found = validate_email(text, check_deliverability=False, globally_deliverable=False)

@@ -1,4 +1,4 @@
-"""Conversion between a document's values and the trees of its file, in both directions."""
+"""Conversion between a document's values and the parsed tree of its file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,9 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Return an attribute's value as a tree; dates and timestamps as Plain, which needs no quotes."""
+    """Return an attribute's value as a tree. Dates and timestamps become Plain, which is written without
+    quotes.
+    """
     if value is None:
         return None
     if attribute.type in _TEMPORAL:
@@ -47,10 +49,10 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Return the trees of a row: the attributes with a value, and empty ones that have a default."""
+    """Return the trees for a row, by key. Empty attributes are omitted unless they have a default."""
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        if not is_empty(value) or attribute.has_default:  # An absent key would mean the default.
+        if not is_empty(value) or attribute.has_default:  # If the key were absent, the default would be read.
             found[attribute.name] = encode(attribute, value)
     return spread(type_, found)
 
@@ -58,9 +60,9 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the trees of attributes that differ between two documents' values, by name.
+    """Return the trees of attributes that differ between `old` and `new`, by name.
 
-    `tree` is the current content of the file. Unchanged values in a component keep their tree, including
+    `tree` is the file's current content. Unchanged values inside components keep their tree, including
     unknown keys and omitted defaults.
     """
     return {
@@ -86,7 +88,10 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield the former position of each component of a list, matched by id, else by position; None if new."""
+    """Yield the previous index of each component in a list, or None if it is new.
+
+    Components are matched by id, otherwise by index.
+    """
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
         places.setdefault((component.type.uid, component.id), place)
@@ -115,7 +120,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Value that its attribute rejects: path, message, advice, severity and rule."""
+    """A value that its attribute rejects: path, message, advice, severity and rule."""
 
     path: KeyPath
     message: str
@@ -126,9 +131,11 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """State of reading one document: types, seed of component ids, mismatches.
+    """State while reading one document.
 
-    `masks_hashes`: a password hash in any other attribute is read as "(hidden)".
+    - `seed`: input for deriving component ids.
+    - `wrong`: the mismatches found so far.
+    - `masks_hashes`: replace password hashes by "(hidden)" unless the attribute is a password.
     """
 
     types: Mapping[str, Type]
@@ -144,7 +151,7 @@ class Reading:
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Read the values of a type's attributes from a mapping, in order."""
+    """Return the values of a type's attributes from a mapping, in the type's order."""
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -152,19 +159,19 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 ABSENT: Any = object()
 NULL_TEXT_MESSAGE = 'the text "null" is written in place of null'
-# Types for which empty text means no value; browser editors write it for cleared fields.
+# Types for which an empty text means null: browser-based editors write it for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
 )
-# Types of attributes that may have been passwords, with hashes still in the file.
+# Attributes of these types may contain password hashes, if they were passwords in an earlier schema.
 _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "json", "array", "blocks"})
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Read an attribute's value. An absent key means the default; an explicit null is None.
+    """Return an attribute's value. If the key is absent, this is the default; an explicit null is None.
 
-    The default of a password is hashed when a document is created, so it does not apply here.
+    A password's default is ignored here: it is hashed when a document is created.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -219,7 +226,9 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
     for i, item in enumerate(tree):
         uid = item.get("__component") if isinstance(item, dict) else None
         if uid not in attribute.components:
-            likeness = 0.9 if uid in reading.types else 0.75  # The name of another component is not mistyped.
+            likeness = (
+                0.9 if uid in reading.types else 0.75
+            )  # An existing component is unlikely to be a typo.
             hint = suggestion(str(uid), attribute.components, likeness)
             takes = ", ".join(attribute.components)
             fix = hint or (f"use one of {takes}" if uid else f"set it to one of {takes}")
@@ -233,7 +242,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """Return the documentId in a file, or `otherwise`."""
+    """Return the file's `documentId`, or `otherwise` if it has none or an invalid one."""
     written = tree.get("documentId")
     if is_null(written):
         return otherwise
@@ -245,7 +254,7 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the createdAt, updatedAt or publishedAt in a file, or `otherwise`."""
+    """Return the timestamp under `name` in the file, or `otherwise` if it is missing or invalid."""
     written = tree.get(name)
     if is_null(written):
         return otherwise
@@ -258,7 +267,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return the advice for a key that a type does not have; it names no hidden attribute."""
+    """Return the advice for a key that the type lacks. It never suggests a hidden attribute."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add it to {type_.path} or remove it"
 
@@ -266,7 +275,9 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
-    """Report keys that the type does not have. They stay in the file and are not served."""
+    """Record a warning for each key that the type lacks. The file keeps these keys, but
+    they are not served.
+    """
     for key in tree:
         if key not in type_.attributes and key not in allowed:
             fix = unknown_key_advice(key, type_)

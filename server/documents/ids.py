@@ -1,4 +1,4 @@
-"""Document ids: derived from names and paths, or new."""
+"""Document ids: derived from names and paths, or newly generated."""
 
 import secrets
 import threading
@@ -13,30 +13,30 @@ _last = (0, 0)
 
 
 def compose(text: str) -> str:
-    """Return a name in NFC, as a plain `str`; macOS keeps some names in NFD."""
+    """Return a name in Unicode normalization form NFC. Some names on macOS are in NFD."""
     return str(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def id_of_name(name: str) -> str:
-    """Return the default id of a document: its name with `/` replaced by `--`."""
+    """Return a document's default id: its name with `/` replaced by `--`."""
     return name.replace("/", "--")
 
 
 def id_of_reference(text: str) -> str:
-    """Return the id that a relation in a file refers to, which may be a path: `/guides/start/`."""
+    """Return the id that a reference in a file means. It may be a path such as `/guides/start/`."""
     return compose(id_of_name(text.strip().strip("/")))
 
 
 def new_document_id() -> str:
-    """Return a new id: 24 characters of `[a-z0-9]` that sort by creation time.
+    """Generate an id: 24 characters from `[a-z0-9]` that sort by creation time.
 
-    A letter, nine base-36 digits of the millisecond, four of a counter within it, and ten at random. Each id
-    sorts after all ids that this process made before.
+    It consists of a letter, the millisecond (nine base-36 digits), a counter within the millisecond (four),
+    and random digits (ten). Ids from one process are strictly ascending.
     """
     global _last
     with _lock:
         at, count = time.time_ns() // 1_000_000, 0
-        if at <= _last[0]:  # Same millisecond, or the clock went back.
+        if at <= _last[0]:  # same millisecond, or the clock was set back
             at, count = _last[0], _last[1] + 1
         if count == _IDS_PER_TIME:
             at, count = at + 1, 0

@@ -1,7 +1,7 @@
-"""Packed rows: documents as bytes, unpacked one by one on use.
+"""Packed rows: serialized documents, each of which is unpacked only when it is used.
 
-Most documents of a large site are never requested from this process. Bytes use less memory than values, and
-forked processes share them. The texts of a column are contiguous, so searches scan them without unpacking.
+On a large site, most documents are never requested from a given process. Packed rows use less memory, and
+forked processes share them. Each column's texts are contiguous, so a search does not need to unpack rows.
 """
 
 import io
@@ -17,18 +17,20 @@ from server.problems import Problem
 from server.schema.model import Attribute, Type
 
 Row = tuple[Any, ...]
-Texts = tuple[int, bytes, frozenset[int]]  # of a column: their size, where each begins, those that are null
-# Lengths of rows, texts, short columns, and constant columns.
+Texts = tuple[
+    int, bytes, frozenset[int]
+]  # a column's texts: their size in bytes, their offsets, the positions of nulls
+# lengths of rows, texts by column, packed short columns, values of constant columns
 Facts = tuple[bytes, dict[int, Texts], dict[int, bytes], dict[int, Any]]
 
-# Classes that pickled bytes may name; all of them only hold values.
+# The only classes that can be unpickled. They hold plain data.
 _CLASSES = {(c.__module__, c.__qualname__): c for c in (Component, Decimal, Problem)}
 _UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
-SEPARATOR = b"\0"  # Stands in no document, since no text file may contain it.
+SEPARATOR = b"\0"  # No document contains it, because no text file may contain it.
 
 
 class PackedTexts:
-    """Texts of a column in UTF-8, each followed by SEPARATOR."""
+    """A column's texts in UTF-8, each followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -36,39 +38,42 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """Return the bytes of texts `first` to `last` (exclusive), each followed by SEPARATOR."""
+        """Return the bytes of the texts from `first` to `last` (exclusive), each followed by SEPARATOR."""
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the start of each of these texts, relative to the first, plus `shift`."""
+        """Return the offset of each text from `first` to `last` (exclusive).
+
+        Offsets are relative to the first of these texts, plus `shift`.
+        """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
     def text(self, i: int) -> str | None:
-        """Return one text, None for null."""
+        """Return one text, or None for null."""
         if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Return `count` copies of a text or null."""
+        """Create a column with the same text or null in all `count` rows."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """Packed rows of documents of one type.
+    """Packed rows of one type's documents.
 
-    The data has rows without their texts, then texts by column. Short columns are also stored whole, for
-    sorting.
+    The data consists of the rows without their texts, followed by the texts of each column. For sorting,
+    columns with short values are also stored separately, as a whole.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        """`data` begins with the rows."""
+        """`data` starts with these rows and may contain more."""
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
@@ -76,24 +81,24 @@ class PackedRows:
         for at, (size, begins, nulls) in texts.items():
             self._texts[at] = (data[end : end + size], begins, nulls)
             end += size
-        self._apart = sorted({*texts, *self._constants})  # columns that stand elsewhere
+        self._apart = sorted({*texts, *self._constants})  # columns that are not stored in the rows
         self._facts, self._data, self._types = facts, data[:end], types
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the rows at the start of data; return them and the remaining data."""
+        """Read the rows at the start of `data`. Return them, and the rest of the data."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """Return facts and data, as `pack_rows` does."""
+        """Return the facts and data that `pack_rows` created."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
         return len(self._starts) - 1
 
     def row(self, i: int) -> Row:
-        """Unpack a row. Raises ValueError if its bytes are damaged."""
+        """Unpack one row. Raises ValueError if the bytes are damaged."""
         values: list[Any] = load(self._data[self._starts[i] : self._starts[i + 1]], self._types)
         for at in self._apart:
             constant = at in self._constants
@@ -101,7 +106,7 @@ class PackedRows:
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
-        """Return the values of a column."""
+        """Return a column's values."""
         positions = range(len(self))
         if at in self._constants:
             return [self._constants[at]] * len(self)
@@ -113,7 +118,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return the texts of a column, or None if it has other values."""
+        """Return a column's texts, or None if the column does not consist of texts."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -127,7 +132,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows; return facts and data for `PackedRows.read`."""
+    """Pack rows. Return the facts and data for `PackedRows.read`."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -145,11 +150,13 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add constant columns to facts: `added` has their values; `width` is the number of all columns."""
+    """Add constant columns to the facts. `added` maps positions to values; `width` is the new number of
+    columns.
+    """
     if not added:
         return facts
     lengths, texts, columns, constants = facts
-    now = [at for at in range(width) if at not in added]  # positions of the earlier columns
+    now = [at for at in range(width) if at not in added]  # new positions of the existing columns
     return (
         lengths,
         {now[at]: text for at, text in texts.items()},
@@ -167,7 +174,7 @@ def _is_short(attribute: Attribute) -> bool:
 
 
 def dump(values: Iterable[Any]) -> list[bytes]:
-    """Pickle values one by one."""
+    """Pickle each of the values separately."""
     out = io.BytesIO()
     pickler = _Pickler(out, protocol=5)
     ends = [0]
@@ -180,7 +187,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError for bytes that `dump` has not written."""
+    """Unpickle a value. Raises ValueError if the bytes were not created by `dump`."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -188,14 +195,14 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores content types by name."""
+    """Pickler that stores a content type as its uid."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that allows only classes that hold values."""
+    """Unpickler that allows only the value classes in _CLASSES."""
 
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))

@@ -1,4 +1,6 @@
-"""Masks for password hashes. No response contains one, even if its attribute is no longer a `password`."""
+"""Masks for password hashes. Responses never contain a hash, even if its attribute is no
+longer a `password`.
+"""
 
 import re
 from typing import Any
@@ -8,12 +10,12 @@ HIDDEN = "(hidden)"
 
 
 def without_hashes(text: str) -> str:
-    """Mask each password hash in a text."""
+    """Mask all password hashes in a text."""
     return _HASH.sub(HIDDEN, text)
 
 
 def mask_hashes(value: Any) -> Any:
-    """Mask each string of a JSON value that is a password hash."""
+    """Mask all strings in a JSON value that are password hashes."""
     if isinstance(value, str):
         return HIDDEN if value.lstrip()[:1] == "$" and _HASH.fullmatch(value.strip()) else value
     if isinstance(value, dict):

@@ -1,6 +1,7 @@
-"""Readers of attribute values from trees: the table READERS has a function for each attribute type.
+"""Readers that convert trees to attribute values. The table READERS contains a function for each attribute
+type.
 
-`documents.encode` reads components and dynamic zones.
+Components and dynamic zones are read in `documents.encode`.
 """
 
 import math
@@ -16,14 +17,14 @@ from server.formats.tree import MAX_DIGITS, Plain, Tree, is_null, typed
 from server.schema.model import Attribute
 from server.schema.spelling import suggestion
 
-_MAX_EXPONENT = 400  # Of a decimal, which is written out in full.
+_MAX_EXPONENT = 400  # Decimals are written without an exponent.
 _INTEGER = re.compile(r"[-+]?\d+")
 _TRUE_WORDS = frozenset({"true", "yes", "on"})
 _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Error of a reader: the expected value, and how to fix the file."""
+    """Raised by a reader if a tree is invalid: describes the expected value, and how to fix the file."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -52,7 +53,7 @@ def _integer(tree: Tree, _: Attribute) -> int:
             return int(value)
         try:
             number = typed(Plain(value))
-        except ValueError as error:  # It is infinite, or as good as that: 1e400.
+        except ValueError as error:  # The number is infinite or too large, such as 1e400.
             raise Unreadable("a whole number") from error
         if isinstance(number, int) and not isinstance(number, bool):
             return number
@@ -64,7 +65,7 @@ def _integer(tree: Tree, _: Attribute) -> int:
 def _float(tree: Tree | float, _: Attribute) -> float | int:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return tree
-    if isinstance(tree, str | float):  # A schema's default is a float.
+    if isinstance(tree, str | float):  # Defaults in a schema can be floats.
         try:
             number = float(tree)
         except ValueError:
@@ -77,7 +78,7 @@ def _float(tree: Tree | float, _: Attribute) -> float | int:
 def _decimal(tree: Tree | float, _: Attribute) -> Decimal:
     if isinstance(tree, int) and not isinstance(tree, bool):
         return Decimal(tree)
-    tree = str(tree) if isinstance(tree, float) else tree  # A schema's default is a float.
+    tree = str(tree) if isinstance(tree, float) else tree  # Defaults in a schema can be floats.
     if isinstance(tree, str):
         try:
             number = Decimal(tree.strip())
@@ -139,14 +140,14 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    """Return a text member, even if it looks like a number. Only `text` can't be null."""
+    """Return a text member, even if it looks like a number. All members except `text` can be null."""
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Return an entry of a relation or media attribute as a row stores it. Raises Unreadable."""
+    """Return one target of a relation or media attribute in the form that rows contain. Raises Unreadable."""
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

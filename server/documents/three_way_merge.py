@@ -1,6 +1,6 @@
-"""Three-way merge of two edits of a document, attribute by attribute.
+"""Three-way merge of two edited versions of a document, attribute by attribute.
 
-Components of a list are matched by id, by content, then by position and type.
+Components in a list are matched by id, then by content, then by position and type.
 """
 
 from collections import defaultdict, deque
@@ -15,16 +15,16 @@ from server.schema.model import Attribute, Type
 
 # --- components -----------------------------------------------------------------------------------
 
-MAX_COMPARED_PAIRS = 10_000  # Above so many pairs of components, the merge pairs them by order.
+MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by order.
 
 
 def places_in(
     base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
 ) -> list[int | None]:
-    """Return the position in `base` of each component of a later list, None if it is new.
+    """Return the index in `base` of each component in `later`, or None if it is new.
 
-    `by_id`: the later list was made from `base`, so ids identify components. In lists read from files, ids
-    only encode the position.
+    `by_id`: match components by id first. This is valid only if `later` was created from `base`: for lists
+    read from files, ids only encode the index.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -49,13 +49,16 @@ def places_in(
         for at, place in _likely(base, later, left, places_left, common=0):
             take(at, place)
     unknown = [at for at, place in enumerate(found) if place is None]
-    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # moved, and changed
+    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # both moved and changed
         take(at, place)
     return found
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Return the unmatched components of both sides, grouped by their predecessor."""
+    """Return groups of unmatched components: indexes in the later list, and indexes in the base.
+
+    The components in a group follow the same matched component.
+    """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
     for at, place in enumerate(found):
@@ -75,9 +78,10 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Match components of the same type with at least `common` equal values.
+    """Return matches (index in `later`, index in `base`) between components of the same type.
 
-    Pairs with more equal values come first, then those at nearer positions.
+    They must have at least `common` equal values. Pairs with more equal values are matched first, then pairs
+    with closer indexes.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -101,7 +105,7 @@ def _likely(
 
 
 def _common(one: Component, other: Component) -> int:
-    """Return the number of equal values of two components."""
+    """Return the number of equal non-empty values in two components."""
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -114,10 +118,10 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge the orders of both sides; return None if both reordered the remaining keys differently.
+    """Merge the orders of both sides. Return None if both sides reordered the remaining keys differently.
 
-    Keys that one side removed are gone. Keys that one side added follow their predecessor there; if both
-    added at one position, theirs come first.
+    Keys that one side removed are omitted. A key that one side added follows its predecessor from that side.
+    If both sides added keys at the same position, theirs are first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -125,7 +129,7 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
     if mine != before and other not in (before, mine):
         return None
     gone = set(base) - kept
-    # The side that moved keys determines the order; keys that the other added are inserted.
+    # The side that moved keys determines the order. Keys added by the other side are inserted.
     leader, follower = (ours, theirs) if mine != before and other == before else (theirs, ours)
     merged = [key for key in leader if key not in gone]
     passed = set(leader) - set(base) - set(follower) if follower is ours else set()
@@ -134,8 +138,10 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert missing keys, each after its predecessor and after those `passed`."""
-    places: dict[Key | None, list[Key]] = {}  # keys to insert, by their predecessor
+    """Insert the missing keys into `merged`, each after its predecessor and after any following keys in
+    `passed`.
+    """
+    places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
     for key in keys:
         if key in there:
@@ -157,17 +163,18 @@ def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
 # --- merge ----------------------------------------------------------------------------------------
 
 Values = Mapping[str, Any]
-# (base, ours, theirs) → text with the changed lines of both; None if the changes overlap.
+# (base, ours, theirs) → text with the line changes from both sides, or None if they overlap
 MergeText = Callable[[str, str, str], str | None]
 _TEXT_TYPES = frozenset({"text", "richtext"})
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Value that both sides changed differently. None means no value, document or component.
+    """A value that both sides changed differently. None means that the value, component or document is
+    missing.
 
-    `path` has names and positions in the lists of the base; it is empty if one side deleted the document that
-    the other changed.
+    `path` consists of names and list indexes in the base. It is empty if one side deleted the document and
+    the other side changed it.
     """
 
     path: KeyPath
@@ -178,7 +185,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge: all values (theirs at conflicts), None if the document is deleted."""
+    """Result of a merge: values by attribute, or None if the document is deleted. For conflicts, theirs are
+    used.
+    """
 
     values: dict[str, Any] | None
     conflicts: tuple[Conflict, ...] = ()
@@ -193,10 +202,11 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge two versions of a document that were made from `base`; None means no document.
+    """Merge `ours` and `theirs`, two versions created from `base`. None means that the document is missing.
 
-    Values are by attribute, as in rows. Relations stored on the other side keep theirs. Components of the
-    result have the ids of theirs if they exist there. `by_id`: ids of components in ours refer to the base.
+    The values are by attribute, as in rows. For relations stored on the other side, theirs are used.
+    Components in the result have the ids from theirs, if they exist there. `by_id`: component ids in ours
+    match those in the base.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -213,7 +223,7 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """Merge if one side has no document: the other side added it, or this one deleted it."""
+    """Merge if the document is missing on at least one side."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -225,14 +235,14 @@ def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs
 
 @dataclass(slots=True)
 class _Merging:
-    """One merge: how texts are merged, and the conflicts so far."""
+    """State of one merge: the function that merges texts, and the conflicts found so far."""
 
     merge_text: MergeText
     by_id: bool
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge the values of an attribute; on a conflict, record it and return theirs."""
+        """Merge an attribute's values. On a conflict, record it and return theirs."""
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -254,7 +264,7 @@ class _Merging:
         return theirs
 
     def _component(self, base: Component, ours: Component, theirs: Component, path: KeyPath) -> Component:
-        """One component that both sides have kept. All three are of one kind."""
+        """Merge a component that exists on both sides. All three must have the same type."""
         attributes = theirs.type.attributes.values()
         values = (
             self.value(attribute, before, mine, other, (*path, attribute.name))
@@ -271,7 +281,9 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        """A list with the components that both have added and changed, without those that either removed."""
+        """Merge lists of components: keep the components that either side added, and drop those that either
+        side removed.
+        """
         mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
         order = merge_order(range(len(base)), mine, other)
         if order is None:
@@ -294,9 +306,9 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides, keyed by their position in the base, or by a key for a new one.
+    """Return the components of both sides by key: the index in the base, or a new key for an added component.
 
-    A component that both sides added has one key.
+    If both sides added the same component, it has one key.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

@@ -1,4 +1,4 @@
-"""Values of attributes: components, empty values, equality, derived ids."""
+"""Attribute values: components, empty values, equality, derived ids."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,9 +9,9 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """Component of a document: its type and its row (id, then attributes).
+    """A component in a document: its type and its row (id, then attributes).
 
-    Equality compares only attributes, because ids are derived from the position.
+    Equality ignores ids, because they are derived from positions.
     """
 
     __slots__ = ("row", "type")
@@ -21,12 +21,12 @@ class Component:
 
     @property
     def id(self) -> int:
-        """Numeric id, derived from the position (spec.md 2.2)."""
+        """Numeric id, derived from the component's position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Values of the attributes, in the order of `type.attributes`."""
+        """Attribute values, in the order of `type.attributes`."""
         return self.row[1:]
 
     def __eq__(self, other: object) -> bool:
@@ -43,14 +43,15 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """Return the components in the value of a component or dynamic zone attribute."""
+    """Return the value of a component or dynamic zone attribute as a tuple of components."""
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """Yield path and component for each component in an attribute's value; nothing for other attributes.
+    """Yield (path, component) for each component in an attribute's value.
 
-    `path` is the attribute's; in a list, the position of the component is appended.
+    `path` is the attribute's path. In a list, the component's index is appended. Attributes without
+    components yield nothing.
     """
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
@@ -58,36 +59,36 @@ def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[t
 
 
 def empty_value(attribute: Attribute) -> Any:
-    """Return the empty value of an attribute: () for relations, media and lists, else None."""
+    """Return the empty value for an attribute: () for relations, media and lists of components, else None."""
     listed = attribute.holds_components and attribute.to_many
     return () if listed or attribute.has_targets else None
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value is empty."""
+    """Whether a value is empty: None or ()."""
     return value is None or value == ()
 
 
 def same_values(old: object, new: object) -> bool:
-    """Whether two values or rows have the same JSON: 1 equals neither true nor 1.0."""
+    """Whether two values or rows have the same JSON. In contrast to ==, 1 differs from true and from 1.0."""
     if old is new or type(old) is type(new) is str:
         return old == new
     return old == new and repr(old) == repr(new)
 
 
 def identify(*parts: str) -> int:
-    """Return a 53-bit id that is the same in every clone and exact as a JSON number."""
+    """Derive a 53-bit id from texts. It is the same in every clone of a site, and exact as a JSON number."""
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 
 class Hashed(str):
-    """Hash of a new password, with the text that was `typed`."""
+    """Hash of a new password. `typed` is the plain text."""
 
     __slots__ = ("typed",)
     typed: str
 
     def __new__(cls, hashed: str, typed: str) -> "Hashed":
-        """Return a hash with its plain text."""
+        """Create a hash from the hashed and the plain text."""
         made = super().__new__(cls, hashed)
         made.typed = typed
         return made
