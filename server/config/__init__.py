@@ -1,1 +1,1 @@
-"""Settings of a site (site.yaml)."""
+"""A site's settings (site.yaml)."""

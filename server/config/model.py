@@ -1,6 +1,6 @@
-"""Settings of a site: a dataclass for each section of site.yaml, a field for each key.
+"""A site's settings: a dataclass for each section in site.yaml, and a field for each key.
 
-Every key is optional. docs/settings.md is generated from KEYS.
+All keys are optional. docs/settings.md is generated from KEYS.
 """
 
 import re
@@ -22,14 +22,16 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Format of documents in responses: V5 is flat, V4 nests `attributes` in `data` (spec.md 4.4, 9)."""
+    """Format of documents in responses. V5 is flat; V4 nests them in `data` and `attributes` (spec.md 4.4,
+    9).
+    """
 
     V5 = "v5"
     V4 = "v4"
 
 
 class TimestampSource(StrEnum):
-    """Where the times of a change are stored: in the FILE, or only in GIT."""
+    """Where a change's timestamps are stored: in the FILE, or only in GIT."""
 
     FILE = "file"
     GIT = "git"
@@ -37,7 +39,7 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """Read parameters of a type's export, in the form of a query string, and their line."""
+    """Parameters for exporting a type, as nested values of a query string, and their line in site.yaml."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -45,7 +47,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An additional request to export, `/api/articles?…`, and its line."""
+    """An additional request to export, such as `/api/articles?…`, and its line in site.yaml."""
 
     request: str
     line: int | None = None
@@ -53,9 +55,9 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Preview address of a type, with {placeholders}.
+    """A type's preview URL, with {placeholders}.
 
-    `unmarked` are attribute paths, such as `seo.canonical`, whose texts get no preview marks.
+    `unmarked` are paths of attributes, such as `seo.canonical`, whose texts get no preview marks.
     """
 
     url: str
@@ -63,12 +65,12 @@ class Preview:
 
     @property
     def origin(self) -> str:
-        """The origin of its pages, `https://example.org`; "" for this server."""
+        """The URL's origin, such as `https://example.org`; "" for this server."""
         return "" if self.url.startswith("/") else "/".join(re.split("[/?#]", self.url)[:3]).lower()
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces: attributes, and PREVIEW_NAMES."""
+        """The names in braces: attributes, or names from PREVIEW_NAMES."""
         return tuple(re.findall(r"\{([^{}]*)\}", self.url))
 
 
@@ -77,10 +79,11 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """One key of site.yaml: dotted name, kind of value (a key of `reader.READERS`) and description.
+    """One key in site.yaml: dotted name, kind of value (a key of `reader.READERS` or `reader.ENTRIES`),
+    description.
 
-    `otherwise` describes the default in words if its value does not explain it. `attributes` lead from
-    Settings to the value.
+    `otherwise` describes the default if the value alone does not explain it. `attributes` is the path of the
+    value's field in Settings.
     """
 
     name: str
@@ -96,7 +99,7 @@ class SettingKey:
 
 
 def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    """Declare a field and its key in site.yaml, whose last part is `key` or else the field's name."""
+    """Declare a field for a key in site.yaml. The key has the field's name unless `key` is given."""
     metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
@@ -105,7 +108,7 @@ def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *,
 
 @dataclass(frozen=True, slots=True)
 class LocaleSettings:
-    """Locales of a site."""
+    """A site's locales."""
 
     default: str = _setting(
         "en",
@@ -120,7 +123,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Sizes of pages."""
+    """Page sizes for lists."""
 
     default: int = _setting(25, "count", "Documents on a page if the request sets no page size.")
     max: int = _setting(
@@ -130,7 +133,7 @@ class PageSizeSettings:
 
 @dataclass(frozen=True, slots=True)
 class LimitSettings:
-    """Limits of one request."""
+    """Limits for one request."""
 
     size: int = _setting(16_000_000, "size", "The largest response to a read, before compression.", "`16 MB`")
     steps: int = _setting(
@@ -206,7 +209,7 @@ class ApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class AuthSettings:
-    """Settings of sign-in and sessions."""
+    """Settings for sign-in and sessions."""
 
     session: timedelta = _setting(
         timedelta(days=30), "duration", "How long a login lasts, such as `12h`.", "`30d`"
@@ -241,7 +244,7 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """Settings of mail."""
+    """Settings for sending mail."""
 
     host: str = _setting("", "text", "The SMTP server; without one, mails are written to the log.")
     port: int = _setting(25, "count", "The port of the SMTP server.")
@@ -252,7 +255,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """How writes are committed and shared."""
+    """How writes are committed and pushed."""
 
     commit: timedelta | None = _setting(
         None,
@@ -285,7 +288,7 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True)
 class BranchSettings:
-    """Limits of branches."""
+    """Limits for branches."""
 
     max: int = _setting(
         500, "count", "The number of branches above which `POST /branches` is refused ([more](branches.md))."
@@ -318,7 +321,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Retention of events and limits of streams."""
+    """Retention of events, and limits for event streams."""
 
     bulk: int = _setting(
         1000,
@@ -346,7 +349,7 @@ class EventSettings:
 
 @dataclass(frozen=True, slots=True)
 class CheckSettings:
-    """Settings of `bifolio check`."""
+    """Settings for `bifolio check`."""
 
     ignore: Mapping[str, tuple[str, ...]] = _setting(
         {}, "rules", "Warnings that `bifolio check` ignores: `rule: [paths]`, where `*` matches any text."
@@ -355,7 +358,7 @@ class CheckSettings:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Settings of ranked search."""
+    """Settings for ranked search."""
 
     index: bool = _setting(
         True, "flag", "Whether search uses an index; without one, each search scans all documents."
@@ -369,7 +372,7 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExportSettings:
-    """Settings of `bifolio export`."""
+    """Settings for `bifolio export`."""
 
     types: Mapping[str, TypeExport] = _setting(
         {},
@@ -383,7 +386,7 @@ class ExportSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings of a site, with defaults."""
+    """All settings of a site, including defaults."""
 
     name: str = _setting("Bifolio", "text", "The name of the site.")
     locales: LocaleSettings = LocaleSettings()
@@ -434,7 +437,7 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Return whether `check.ignore` lists a problem; it can only list warnings."""
+        """Return whether `check.ignore` suppresses a problem. Only warnings can be suppressed."""
         patterns = self.check.ignore.get(problem.rule, ())
         return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
@@ -453,12 +456,12 @@ KEYS: Mapping[str, SettingKey] = {key.name: key for key in _keys(Settings, (), (
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    """Return the value of a key, such as `api.page_size.max`."""
+    """Return a setting's value by its dotted key, such as `api.page_size.max`."""
     return reduce(getattr, KEYS[key].attributes, settings)
 
 
 def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the settings with other values for some keys: `{"api.page_size.max": 50}`."""
+    """Return the settings with new values by dotted key, such as `{"api.page_size.max": 50}`."""
     for key, value in values.items():
         settings = _replace(settings, KEYS[key].attributes, value)
     return settings
@@ -494,6 +497,6 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def known_actions(subject: str) -> tuple[str, ...]:
-    """Return the actions that can be granted on a subject, or on a content type of that name."""
+    """Return the actions that a role can be granted on a subject or on a content type with that name."""
     own = ACTIONS.get(subject, ())
     return own if subject in RESERVED_IDS else tuple(dict.fromkeys((*own, *ACTIONS[""])))

@@ -1,4 +1,4 @@
-"""Reader of site.yaml. Errors have the position of the wrong value."""
+"""Reader for site.yaml. Its errors include the position of the invalid value."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -32,12 +32,12 @@ from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
 COMMIT_EACH_WRITE = timedelta()
-# Minimum similarity of a misspelling, such as `publik`.
+# Minimum similarity between a typo, such as `publik`, and the correct word.
 MIN_SIMILARITY = 0.8
 
 
 def read_settings(root: Path) -> Settings:
-    """Return the settings of the site at `root`. Raises SetupError for the first error."""
+    """Return the settings of the site in the folder `root`. Raises the first SetupError."""
     settings, wrong = survey_settings(root)
     if wrong:
         raise wrong[0]
@@ -45,7 +45,7 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return the settings, with defaults for invalid values, and all errors."""
+    """Return the settings, with defaults instead of invalid values, and all errors."""
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -66,7 +66,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key, with the keys allowed in its place."""
+    """Yield the path of each unknown key, with the keys that are allowed in its place."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -77,7 +77,7 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
-    """Build the settings; invalid values are noted in `wrong` and keep their defaults."""
+    """Create the settings. Errors are appended to `wrong`; invalid values are replaced by their defaults."""
     for path in _SECTIONS:
         with noting(wrong):
             values.section(file, *path)
@@ -97,12 +97,12 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
-# The paths of all sections, outer ones first.
+# Paths of all sections, outer sections first.
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
-    """Return the value of a key; entries of a section with free names are added to the default ones."""
+    """Return a key's value. In sections with free names, the entries are added to the default entries."""
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
     entries = dict(default)
@@ -113,7 +113,7 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader of two words: whether the value is the second."""
+    """Return a reader that accepts one of two words. It returns whether the value is the second word."""
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -273,7 +273,7 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings for misspelled role names and unknown content types."""
+    """Return warnings about misspelled role names and unknown content types."""
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -293,12 +293,12 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings for unknown types, attributes and placeholders in `preview`."""
+    """Return warnings about unknown types, attributes and placeholders in `preview`."""
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
-    """Warn of role names that nearly match a built-in role, since no user has them by default."""
+    """Yield a warning for each role name that is similar to a built-in role's: it is probably a typo."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
             what = f'no user has the role "{role}" until it is assigned'

@@ -1,4 +1,4 @@
-"""Sections of site.yaml: export, preview, media bucket and git remote."""
+"""Readers for these sections in site.yaml: export, preview, media bucket and git remote."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from server.schema.spelling import suggestion
 
 # --- export ---------------------------------------------------------------------------------------
 
-# Keys below export.types.TYPE, with descriptions.
+# keys in export.types.TYPE, with descriptions
 TYPE_KEYS: Mapping[str, str] = {
     "populate": "What its lists and documents populate.",
     "fields": "Which attributes they show.",
@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """Return the export of a type. Raises SetupError."""
+    """Return the export settings for a type. Raises SetupError."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -46,7 +46,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Return the exported request. Raises SetupError."""
+    """Return a request to export. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         raise file.refuse_key(f'invalid name "{at[-1]}" of a query', "use letters, digits, - and _", *at)
     value = file.get(*at)
@@ -62,12 +62,12 @@ def _line(file: ConfigFile, *at: str) -> int | None:
 
 # --- previews -------------------------------------------------------------------------------------
 
-# Keys below preview.TYPE, with descriptions.
+# keys in preview.TYPE, with descriptions
 PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# Placeholders must follow the origin or path, so the framed origin is known.
+# Placeholders must come after the origin or the first slash, so the origin of the framed page is known.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
@@ -75,7 +75,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Return the preview of a type. Raises SetupError."""
+    """Return a type's preview. Raises SetupError."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -100,7 +100,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield message, fix and path of keys for unknown types, attributes and placeholders."""
+    """Yield (message, fix, path of keys) for each unknown type, attribute and placeholder."""
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -121,7 +121,7 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    """Return whether an attribute path exists; in a dynamic zone, in any of its components."""
+    """Return whether an attribute path exists. In a dynamic zone, one of its components must contain it."""
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -131,7 +131,7 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 
 # --- media ----------------------------------------------------------------------------------------
 
-# Names of buckets as S3 allows them, and keys that need no escaping in a URL.
+# A bucket name that S3 allows, and a prefix that needs no escaping in URLs.
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
 SERVE_MODES = ("redirect", "stream", "sign")
 CREDENTIALS_HINT = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment instead"
@@ -140,7 +140,7 @@ _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECA
 
 
 def store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the address of a bucket, `s3://BUCKET/PREFIX`, without a final slash."""
+    """Return a bucket's address, `s3://BUCKET/PREFIX`, without a trailing slash."""
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
@@ -149,7 +149,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Return an HTTP URL without a final slash; credentials and queries are refused."""
+    """Return an HTTP URL without a trailing slash. Credentials and queries are rejected."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -165,7 +165,7 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """Return how files of a bucket are served, one of SERVE_MODES."""
+    """Return how to serve files from a bucket: one of SERVE_MODES, or ""."""
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
         raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
@@ -173,12 +173,12 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
-    """Return the fix for a key that looks like credentials of the bucket; "" for any other key."""
+    """Return the fix for a key that looks like credentials for the bucket, or ""."""
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield errors for keys of `media` that contradict each other."""
+    """Yield errors for keys in `media` that contradict each other."""
     if serve == "redirect" and not public_url:
         what = "media.serve is redirect, but media.public_url is missing"
         yield file.refuse(what, "set it, or use stream or sign", "media", "serve")
@@ -191,13 +191,13 @@ def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator
 
 PUSH_BEFORE, PUSH_AFTER = "before", "after"
 _REMOTE = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
-# As in `git check-ref-format`, character by character.
+# the same rules as `git check-ref-format`
 _BRANCH = re.compile(r"(?![-./])[^\x00-\x20\x7f~^:?*\[\\]{1,200}")
 _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a git remote. The machine's own git has its address and credentials."""
+    """Return the name of a git remote. Its address and credentials are in the machine's git configuration."""
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
         raise file.refuse("git.remote must be the name of a remote", "use one that `git remote` lists", *at)
@@ -205,7 +205,7 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def branch(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a branch, without `refs/heads/`."""
+    """Return a branch name, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
         raise file.refuse_value("be a valid branch name", "use a name such as main", *at)
@@ -213,12 +213,12 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return how often the remote is fetched; None for `off`."""
+    """Return the interval between fetches from the remote, or None for `off`."""
     return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Return whether writes are pushed `before` or `after` the response; "" for `off`."""
+    """Return when to push a write: `before` or `after` the response, or "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

@@ -1,6 +1,6 @@
-"""Readers of values in site.yaml: text, numbers, lists.
+"""Readers for single values in site.yaml: texts, numbers, lists.
 
-Each takes the file, the default and the path of keys, and raises SetupError for an invalid value.
+The parameters are the file, the default and the path of keys. All raise SetupError for an invalid value.
 """
 
 import re
@@ -23,11 +23,11 @@ _SECONDS_OF_UNIT = {
     "w": timedelta(weeks=1),
     "y": timedelta(days=365),
 }
-_MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Dates end with the year 9999.
+_MAX_DURATION = 2000 * _SECONDS_OF_UNIT["y"]  # Python's dates end with the year 9999.
 
 
 def read_duration(text: str) -> timedelta:
-    """Parse `2s`, `90m`, `12h`, `30d`, `2w` or `1y`. Raises ValueError for anything else, or for zero."""
+    """Parse a positive duration such as `2s`, `90m`, `12h`, `30d`, `2w` or `1y`. Raises ValueError."""
     matched = _DURATION.fullmatch(text.strip())
     duration = int(matched[1]) * _SECONDS_OF_UNIT[matched[2]] if matched else timedelta()
     if not timedelta() < duration <= _MAX_DURATION:
@@ -40,7 +40,7 @@ def read_duration(text: str) -> timedelta:
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-# The Origin of browsers: in lower case, without a default port.
+# Browsers send the Origin header in lower case and without a default port.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
@@ -48,7 +48,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Return a mapping; empty if it is missing."""
+    """Return a mapping, or an empty one if it is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -68,7 +68,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def count(file: ConfigFile, default: int, *at: str) -> int:
-    """Return a whole number above 0."""
+    """Return a positive integer."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -79,7 +79,7 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def flag(file: ConfigFile, default: bool, *at: str) -> bool:
-    """Return `true` or `false`."""
+    """Return a boolean."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -89,7 +89,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Return a value with its type in YAML; None if it is missing."""
+    """Return a value with its YAML type, or None if it is missing."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -97,7 +97,7 @@ def scalar(file: ConfigFile, *at: str) -> Any:
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
-    """Return a number of bytes: `200 MB`, `512 kB`, `1000`."""
+    """Return a number of bytes, such as `200 MB`, `512 kB` or `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
         raise file.refuse_value("be a size", "write it as 200 MB", *at)
@@ -105,7 +105,7 @@ def size(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
-    """Return a duration: `30d`, `12h`."""
+    """Return a duration, such as `30d` or `12h`."""
     if not (written := text(file, "", *at)):
         return default
     try:
@@ -115,7 +115,9 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return the delay of commits: None for `off`, zero for `each`, else `30s` or `30`."""
+    """Return the delay before commits: None for `off`, zero for `each`, or a duration
+    such as `30s` or `30`.
+    """
     written = text(file, "", *at)
     if written in ("", "off", "each"):
         return timedelta() if written == "each" else default
@@ -129,7 +131,7 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Return a retention as (duration, None) for `30d` or (None, number) for a whole number."""
+    """Return how long to retain events: (duration, None) for `30d`, (None, number) for an integer."""
     written = file.get(*at)
     if is_null(written):
         return default
@@ -139,7 +141,7 @@ def keep(
 
 
 def person(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a git identity, `Name <e-mail>`."""
+    """Return a git identity: `Name <e-mail>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
         raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
@@ -147,7 +149,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a rate: `100 per minute`."""
+    """Return a rate, such as `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
@@ -155,7 +157,7 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return where rates are counted: `redis://…`, `rediss://…`, `env:NAME`, or `memory`."""
+    """Return where request counts are stored: `redis://…`, `rediss://…`, `env:NAME`, or `memory`."""
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -164,7 +166,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Return a tree as a query string has it: scalars are text, or None."""
+    """Return a tree as nested values of a query string: scalars become strings or None."""
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -183,14 +185,14 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
 
 
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a text or a list of texts as a tuple."""
+    """Return a tuple of texts. The value may be a single text or a list."""
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return origins as browsers send them, `https://example.org`, or `*`."""
+    """Return a list of origins as in browsers' `Origin` header, such as `https://example.org`, or `*`."""
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -200,7 +202,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 
 def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return IP addresses or networks: `10.0.0.1`, `10.0.0.0/8`, `::1`."""
+    """Return a list of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`."""
     written = text_or_texts(file, default, *at)
     for i, network in enumerate(written):
         try:
@@ -212,14 +214,14 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
 
 
 def locale(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a locale code: `en`, `pt-BR`."""
+    """Return a locale code, such as `en` or `pt-BR`."""
     code = text(file, default, *at)
     _check_locale(file, code, *at)
     return code
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return unique locale codes; the default for an empty list."""
+    """Return a list of unique locale codes, or the default if the list is empty."""
     codes = texts(file, (), *at)
     for i, code in enumerate(codes):
         _check_locale(file, code, *at, i)

@@ -1,7 +1,7 @@
-"""The `webhooks` section of site.yaml (docs/webhooks.md).
+"""Reader for the `webhooks` section in site.yaml (docs/webhooks.md).
 
-A URL, secret or header value can be `env:NAME`. Settings keep that text, so logs and caches contain no
-secrets; `resolve_environment` puts in the value.
+A URL, secret or header value can be written as `env:NAME`. Settings contain that text, so logs and caches
+contain no secrets. `resolve_environment` replaces it by the variable's value.
 """
 
 import re
@@ -21,7 +21,7 @@ from server.formats.tree import is_null
 from server.paths import SETTINGS
 from server.schema.spelling import suggestion
 
-# Keys of a webhook, with descriptions.
+# keys in a webhook, with descriptions
 WEBHOOK_KEYS: Mapping[str, str] = {
     "name": "What it is called, on the command line and in the log; each once.",
     "url": "Where requests are sent, or `env:NAME`.",
@@ -34,16 +34,16 @@ WEBHOOK_KEYS: Mapping[str, str] = {
     "secret": "What signs requests, `whsec_…` or `env:NAME`, or several; without it, one is made.",
     "enabled": "`false` switches it off.",
 }
-# Described in events.model.KINDS.
+# events.model.KINDS describes these events.
 EVENTS = (
     "entry.create", "entry.update", "entry.publish", "entry.unpublish", "entry.delete",
     "media.create", "media.update", "media.delete", "schema.update", "site.update",
 )  # fmt: skip
 STATUSES = ("published", "draft")
 SECRET_PREFIX = "whsec_"
-MAX_SECRET_BYTES, MIN_SECRET_BYTES = 64, 24  # As Standard Webhooks requires.
+MAX_SECRET_BYTES, MIN_SECRET_BYTES = 64, 24  # required by the Standard Webhooks specification
 MAX_DEBOUNCE = timedelta(hours=1)
-# How to mend a value of each key that is wrong.
+# by key: how to fix an invalid value
 VALUE_FIXES: Mapping[str, str] = {
     "url": "write an address such as https://example.org/hook, and send credentials in a header",
     "secret": "remove it to have one created",
@@ -57,13 +57,17 @@ _OWN_HEADERS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
-# Prefixes of variables with secrets of Bifolio, PostgreSQL and the bucket.
+# prefixes of variables that contain secrets for Bifolio, PostgreSQL and the bucket
 _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """One webhook of site.yaml. Empty tuples restrict nothing; `lines` are the lines of its keys."""
+    """One webhook in site.yaml.
+
+    An empty tuple in `events`, `types`, `locales` or `status` means no restriction. `lines` are the lines of
+    its keys.
+    """
 
     name: str
     url: str
@@ -78,7 +82,7 @@ class Webhook:
     lines: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
 
     def wants(self, event: str) -> bool:
-        """Return whether it receives an event."""
+        """Return whether the webhook receives this kind of event."""
         return not self.events or any(fnmatchcase(event, pattern) for pattern in self.events)
 
 
@@ -155,7 +159,7 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
 
 
 def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
-    """Return a valid value or `env:NAME`. Raises SetupError."""
+    """Return the value if it is valid or of the form `env:NAME`. Raises SetupError otherwise."""
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
@@ -166,7 +170,7 @@ def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at:
 
 
 def _wrong_variable(value: str) -> str:
-    """Return why `env:…` is refused, or "". Bifolio's own secrets must not be sent to others."""
+    """Return why `env:…` is rejected, or "". Bifolio's own secrets must not be sent to other servers."""
     matched = _VARIABLE.fullmatch(value)
     if not matched:
         return f'"{value}" is not env: and the name of a variable'
@@ -174,7 +178,7 @@ def _wrong_variable(value: str) -> str:
 
 
 def check_url(url: str) -> str:
-    """Return what is wrong with a webhook's address, or ""."""
+    """Return why a webhook's URL is invalid, or ""."""
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
@@ -194,7 +198,7 @@ def check_url(url: str) -> str:
 
 
 def check_secret(secret: str) -> str:
-    """Return what is wrong with a secret, or ""."""
+    """Return why a secret is invalid, or ""."""
     try:
         key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
     except (Base64Error, ValueError):
@@ -205,14 +209,14 @@ def check_secret(secret: str) -> str:
 
 
 def check_header(value: str) -> str:
-    """Return what is wrong with a header value, or ""."""
+    """Return why a header value is invalid, or ""."""
     if not value.isascii() or not value.isprintable() or value != value.strip():
         return "has characters that headers can't contain"
     return "" if value else "is empty"
 
 
 def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Webhook:
-    """Return a webhook with the values of its environment variables. Raises SetupError."""
+    """Return the webhook with `env:NAME` replaced by the variables' values. Raises SetupError."""
 
     def value(key: str, written: str, check: Callable[[str], str]) -> str:
         matched = _VARIABLE.fullmatch(written)
@@ -238,14 +242,14 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
 
 
 def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str]) -> None:
-    """Raise SetupError if an enabled webhook uses a variable that is missing or invalid."""
+    """Raise SetupError if an enabled webhook uses a missing or invalid environment variable."""
     for webhook in webhooks:
         if webhook.enabled:
             resolve_environment(webhook, environment)
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return host names or addresses as in a URL, in lower case: `127.0.0.1`, `build.internal`."""
+    """Return a list of host names and addresses in lower case, such as `127.0.0.1` and `build.internal`."""
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:

@@ -1,1 +1,1 @@
-"""Parsing of request parameters into a frozen syntax tree, checked against the schema."""
+"""Query parser: turns request parameters into an immutable syntax tree, validated against the schema."""

@@ -1,8 +1,8 @@
-"""Syntax tree of a query: frozen values, checked against the schema.
+"""Syntax tree of a query: immutable and validated against the schema.
 
-`query.parse` builds a Query from bracket notation, so later steps never see invalid input. Values that every
-request builds are named tuples, which are created in a third of the time of frozen dataclasses. Filters are
-in negation normal form: `$not` is pushed down to the comparisons.
+`query.parse` creates a Query from bracket notation, so later steps never see invalid input. Filters are in
+negation normal form: `$not` is pushed down to the comparisons. Classes that every request instantiates are
+named tuples, because creating these takes a third of the time of frozen dataclasses.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,9 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Comparison of a column; `negated` matches values that are not null and fail the comparison."""
+    """Comparison of a column with an operand. If `negated`, non-null values match that
+    fail the comparison.
+    """
 
     attribute: Attribute
     at: int
@@ -26,7 +28,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Test whether a relation, media or component attribute is empty (`null`) or not."""
+    """Test whether a relation, media or component attribute is empty (if `null`) or non-empty."""
 
     attribute: Attribute
     at: int
@@ -37,9 +39,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """Condition on a related document, file or component: at least one must meet the inner filter.
+    """Condition on related items: at least one document, file or component must match the inner filter.
 
-    `path` is the dotted path of attributes from the root, for error messages.
+    `path` is the dotted attribute path from the root, for error messages.
     """
 
     attribute: Attribute
@@ -51,14 +53,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction; without parts, it is always true."""
+    """Conjunction. Without parts, it is true."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction; without parts, it is always false."""
+    """Disjunction. Without parts, it is false."""
 
     parts: tuple["Filter", ...]
 
@@ -69,7 +71,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute on the path to a sort key, and the type that it leads to."""
+    """One attribute on the path to a sort key, and its target type."""
 
     attribute: Attribute
     at: int
@@ -79,7 +81,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key: the path to it, its column and direction."""
+    """One sort key: the path to the column, the column, and the direction."""
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -88,7 +90,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """The part of a document or component to return; `fields` None means all visible fields."""
+    """What to return from documents or components. If `fields` is None, all visible fields are returned."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -103,9 +105,9 @@ ALL_FIELDS = Selection()
 class Node:
     """One populated attribute.
 
-    `selections` maps uids to what is returned of documents or components of that type; types that are missing
-    there are left out. `attribute` is None for localizations. `count` returns the number of items instead of
-    them.
+    - `selections`: by uid, what to return from items of that type. Items of other types are omitted.
+    - `attribute` is None for localizations.
+    - `count`: return the number of items instead of the items.
     """
 
     name: str
@@ -116,7 +118,9 @@ class Node:
 
 
 class Page(NamedTuple):
-    """A part of a list, requested by page or by offset; `with_count` adds the total to the response."""
+    """A part of a list, requested by page or by offset. With `with_count`, the response
+    includes the total.
+    """
 
     start: int
     limit: int
@@ -127,8 +131,11 @@ class Page(NamedTuple):
 class Query(NamedTuple):
     """A request for documents of one type.
 
-    `locales` are the locales to search if the type is localised; None means the site's default locale.
-    `with_status` adds to each document whether it is published, modified or a draft.
+    - `locales`: the locales to search if the type is localized; None means the site's default locale.
+    - `drafts`: uids of the types whose drafts may be read.
+    - `text`: the text to search for (`_q`).
+    - `publication`: the `publicationFilter`.
+    - `with_status`: return for each document whether it is published, modified or a draft.
     """
 
     type: Type

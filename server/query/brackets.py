@@ -1,8 +1,9 @@
-"""Bracket notation as JavaScript's `qs` library reads it: `a[b][c]=1&a[d][]=2` → nested values.
+"""Parser for bracket notation, compatible with JavaScript's `qs` library: `a[b][c]=1&a[d][]=2` → nested
+values.
 
-Clients rely on how `qs` merges keys that are repeated or contradict each other: in the order of the query
-string. This is a reimplementation because `qs-codec` took a fifth of the time of an uncached read.
-tests/query/test_brackets.py compares the two.
+If keys are repeated or contradictory, `qs` merges their values in the order of the query string, and clients
+rely on the result. The Python package `qs-codec` took a fifth of the time of an uncached read, so this module
+reimplements it. tests/query/test_brackets.py compares both.
 """
 
 import re
@@ -15,17 +16,18 @@ MAX_LIST_ITEMS = 100
 
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _INDEXED = re.compile(r"\[[0-9]")
-_HOLE = object()  # Fills the positions before an index (`a[1]=x` has one); removed at the end.
+_HOLE = object()  # Placeholder for missing indexes: `a[1]=x` has one before x. Removed at the end.
 
 
 class _LongList(dict[str, Any]):
-    """A list of more than MAX_LIST_ITEMS items, keyed by their indices as text."""
+    """A list with more than MAX_LIST_ITEMS items, as a dict with indexes (as strings) for keys."""
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the parts of a query string into nested values; leaves are text, or None for a key without `=`.
+    """Parse the parts of a query string into nested values.
 
-    Brackets in keys must not be percent-encoded; anything else may be, as UTF-8.
+    Leaves are strings, or None for a key without `=`. Brackets in keys must not be percent-encoded.
+    Everything else may be percent-encoded UTF-8.
     """
     flat: dict[str, Any] = {}
     for part in parts:
@@ -48,7 +50,7 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Return the value nested under the names of a key: `a[b][]` → `{"a": {"b": [value]}}`."""
+    """Return the value wrapped in the names of its key: `a[b][]` → `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -62,10 +64,10 @@ def _nest(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key into its name and the text inside each pair of brackets after it.
+    """Split a key into its name and the texts inside the following pairs of brackets.
 
-    Nested brackets belong to the text of the outer pair. After MAX_DEPTH pairs, or from a pair that is not
-    closed, the rest of the key is one text.
+    Nested brackets belong to the outer pair's text. After MAX_DEPTH pairs, or from an unclosed pair on, the
+    rest of the key is a single text.
     """
     begin = key.find("[")
     if begin < 0:
@@ -82,7 +84,7 @@ def _split(key: str) -> tuple[str, list[str]]:
 
 
 def _closing(key: str, begin: int) -> int:
-    """Return the position of the bracket that closes the one at `begin`, or -1."""
+    """Return the position of the bracket that closes the one at `begin`, or -1 if there is none."""
     level, at = 1, begin
     while level:
         closing = key.find("]", at + 1)
@@ -94,7 +96,7 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into the values read so far, `target`, which may be modified."""
+    """Return `target`, the values parsed so far, merged with `source`. `target` may be modified."""
     if source is None:
         return target
     if isinstance(source, list):
@@ -139,7 +141,7 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
 
 
 def _append(values: Any, value: Any) -> Any:
-    """Append a value to the values of a key."""
+    """Return the values of a key with one value appended."""
     if isinstance(values, _LongList):
         last = max((int(key) for key in values if key.isdecimal()), default=-1)
         return _LongList({**values, str(last + 1): value})

@@ -1,7 +1,7 @@
-"""The `filters` parameter → Filter, in negation normal form.
+"""Parser for the `filters` parameter. Its result is in negation normal form.
 
-`$not` is pushed down to the comparisons, which leaves comparisons, "and" and "or". This matches SQL's
-three-valued logic over joined rows, which clients expect: `$not[tags][name]=red` finds documents with a tag
+`$not` is pushed down, so only comparisons, "and" and "or" remain. This matches SQL's three-valued logic over
+joined rows, which clients expect. For example, `$not[tags][name]=red` finds documents with at least one tag
 that is not red.
 """
 
@@ -24,7 +24,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a filter parameter; NO_FILTER if it is empty. Raises ValidationError."""
+    """Parse a filter parameter. If it is empty, return NO_FILTER. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -37,14 +37,14 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser of one parameter; `negated` is true below an odd number of `$not`."""
+    """Parser for one parameter. In its methods, `negated` is true below an odd number of `$not`."""
 
     schema: Schema
     param: str
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or a list of objects; all of its conditions must hold."""
+        """Parse an object, or a list of objects. All of its conditions must be met."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -53,13 +53,13 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key of an object: a logical operator or an attribute."""
+        """Parse one key in an object: a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
             parts = [self.group(type_, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
-        if key in OPERATORS:  # without an attribute before it
+        if key in OPERATORS:  # an operator without an attribute
             self.mistakes.hold(invalid_key(key, ".".join(path) or None, self.param))
             return NO_FILTER
         attribute = find_attribute(type_, key, path, self.param)
@@ -70,7 +70,7 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the right-hand side of a scalar filter: one value, a list, or a mapping of operators."""
+        """Parse the right-hand side of a scalar filter: a value, a list, or an object with operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -85,14 +85,14 @@ class _FilterParser:
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse one operator of a scalar attribute, or a logical operator below it."""
+        """Parse an operator on a scalar attribute: a comparison or a logical operator."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
             parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            # The path in the error ends before ids, which are not attributes of a type.
+            # Error paths exclude ids, because they are not attributes.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
             raise invalid_key(key, ".".join(named) or None, self.param)
         return self.compare(attribute, at, key, value, path, negated)
@@ -100,7 +100,9 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse one comparison; an invalid operand is reported after all keys have been read."""
+        """Parse a comparison. The error for an invalid operand is deferred until all keys
+        have been parsed.
+        """
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
         return NO_FILTER
@@ -108,7 +110,7 @@ class _FilterParser:
     def filter_related(
         self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a filter on the items of a relation, media or component attribute."""
+        """Parse a filter on a relation, media or component attribute."""
         target = target_of(self.schema, attribute)
         if target is None:
             raise invalid_key(attribute.name, ".".join(path), self.param)
@@ -135,7 +137,7 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Return `filters[author]=…`, in any form, as an object of operators and keys."""
+    """Return the value of `filters[author]=…` as an object with operators and attributes for keys."""
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -145,7 +147,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _compose_names(value: Any) -> Any:
-    """Normalise the ids and file names in a value to the Unicode form of the index."""
+    """Convert ids and file names in a value to NFC, the Unicode form in the index."""
     if isinstance(value, dict):
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -154,7 +156,10 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Return the filter of a relation compared with a value: by documentId and, for digits, by `id` too."""
+    """Return the filter for comparing a relation directly with a value, such as `filters[author]=abc`.
+
+    The documentId is compared. If the value consists of digits, the numeric `id` is compared too.
+    """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
     digits = all(isinstance(v, str) and _DIGITS.fullmatch(v) for v in values)
@@ -170,7 +175,7 @@ def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, n
 
 
 def _has_conditions(value: Any) -> bool:
-    """Whether a value contains conditions instead of operands."""
+    """Whether a value contains conditions, in contrast to operands."""
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -185,7 +190,9 @@ def _conditions(value: Any, key: str) -> list[Any]:
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
-    """Combine parts, which are negated already: by "and", or by "or" if negated (De Morgan)."""
+    """Combine parts with "and". If `negated`, combine them with "or", because each part
+    is already negated.
+    """
     if len(parts) == 1:
         return parts[0]
     return Or(tuple(parts)) if negated else And(tuple(parts))
@@ -217,7 +224,9 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse `$eq` and `$ne` with a list as `$in` and `$notIn`; other operators take one value."""
+    """Parse a comparison with a list: `$eq` means `$in`, and `$ne` means `$notIn`. Other operators accept
+    only one value.
+    """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
         raise _bad_value(values, ".".join(path), f"one value for {name}")
@@ -225,7 +234,7 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the attribute's stored form, so that comparisons need no conversion."""
+    """Convert an operand to the form in which the attribute is stored, so comparisons need no conversion."""
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text
@@ -238,7 +247,7 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
     except Unreadable as error:
         if attribute.type == "date":
             try:
-                return read_timestamp(text)[:10]  # epoch milliseconds, as some clients send them
+                return read_timestamp(text)[:10]  # Some clients send epoch milliseconds.
             except ValueError:
                 pass
         raise _bad_value(value, dotted, error.expected) from error

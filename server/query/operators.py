@@ -1,7 +1,7 @@
-"""The filter operators: a table of names, operands, descriptions and predicates.
+"""Table of filter operators: name, operand, description and predicate.
 
-As in SQL, a comparison with null is never true, except for $null and $notNull. Text compares by code point;
-operators that end in `i` ignore case.
+As in SQL, comparisons with null are never true, except with $null and $notNull. Text is compared by code
+point. Operators with the suffix `i` ignore case.
 """
 
 import json
@@ -16,7 +16,9 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator: `predicate(document value, operand)`; `folds` ignores case."""
+    """One operator. `predicate(document value, operand)` returns whether the value matches; `folds` ignores
+    case.
+    """
 
     name: str
     takes: Takes
@@ -26,7 +28,7 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text operators compare it: text unchanged, anything else as JSON."""
+    """Return a value as text for text operators. Other values than text are serialized as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

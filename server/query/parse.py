@@ -1,7 +1,8 @@
-"""The parameters of a read request → Query; below this, there is no bracket notation.
+"""Parser for the parameters of a read request: turns nested values into a Query.
 
-tests/conformance/ records the accepted forms. Unknown parameters are ignored unless `api.strict_params` is
-set; unknown keys inside known parameters are rejected with their name and path.
+The accepted forms are recorded in tests/conformance/. Unknown parameters are ignored, or rejected if
+`api.strict_params` is set. Unknown keys inside known parameters are always rejected, with their name and
+path.
 """
 
 import re
@@ -27,9 +28,9 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse `pagination`; sizes out of bounds are clamped, as Strapi does.
+    """Parse `pagination`. Sizes outside the limits are clamped, as in Strapi.
 
-    Raises PaginationError if page and offset are combined, and ValidationError if a value is not a number.
+    Raises PaginationError if page and offset are combined, and ValidationError for an invalid number.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -46,7 +47,7 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError for `page` or `pageSize` outside of `pagination`, where Strapi ignores them."""
+    """Raise PaginationError for `page` or `pageSize` outside of `pagination`."""
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -55,16 +56,16 @@ def refuse_outside(params: Mapping[str, Any]) -> None:
 
 
 def refuse_unknown(params: Mapping[str, Any]) -> None:
-    """Raise ValidationError for a parameter that the content API does not have."""
+    """Raise ValidationError for parameters that the content API does not support."""
     for name in params:
         if name not in PARAMETERS:
             raise invalid_key(name, None, name)
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse top-level `start` and `limit`; without them, or with limit -1, the whole list.
+    """Parse top-level `start` and `limit`. Without them, or with limit -1, return the whole list.
 
-    Raises ValidationError if a value is not a whole number.
+    Raises ValidationError unless both are non-negative integers.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
@@ -98,7 +99,7 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """Return `meta.pagination` of a response."""
+    """Return the response's `meta.pagination`."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -109,7 +110,7 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
-# The parameters of content requests: those that Strapi allows with `strictParams`, plus Bifolio's own.
+# Parameters of the content API: those that Strapi allows with `strictParams`, and Bifolio's own.
 PARAMETERS = frozenset(
     (
         "filters",
@@ -134,7 +135,7 @@ PARAMETERS = frozenset(
         "dryRun",
     )
 )
-# The values of `publicationFilter`, with their descriptions for the docs.
+# Values of `publicationFilter`, with descriptions for the docs.
 PUBLICATION_FILTERS: Mapping[str, str] = {
     "never-published": "has no published version in this locale",
     "has-published-version": "has a published version in this locale",
@@ -150,7 +151,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for one document or `many`. Raises ValidationError."""
+    """Parse the parameters of a request for one document or, with `many`, for a list.
+    Raises ValidationError.
+    """
     if settings.api.strict_params:
         refuse_unknown(params)
     publication = _publication(params.get("publicationFilter"))
@@ -178,7 +181,7 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """Parse what to return of the documents. Of several mistakes, the first in this order is raised."""
+    """Parse filters, sort, fields and populate. If several are invalid, the first in this order is raised."""
     parsed: dict[str, Any] = {}
     mistakes = Mistakes()
     with mistakes:
@@ -199,7 +202,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters with the `populate` of site.yaml if they have none."""
+    """Return the parameters. If `populate` is missing, add the default from site.yaml."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -210,14 +213,14 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse one locale or `*` for all; the default locale if empty. Raises ValidationError."""
+    """Parse a locale, or `*` for all. If it is empty, return the default locale. Raises ValidationError."""
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales whose versions a request deletes: one, a list, or `*` for all.
+    """Return the locales that a deletion concerns. The parameter is one locale, a list, or `*` for all.
 
-    For a type that is not localised this is always the default locale. Raises ValidationError.
+    For an unlocalized type, this is always the default locale. Raises ValidationError.
     """
     if not type_.localized:
         return (settings.locales.default,)
@@ -226,9 +229,10 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 
 
 def _locale(value: Any, settings: Settings) -> str:
-    """Parse a locale code.
+    """Parse a locale code. If it is empty, return the default locale.
 
-    A code that the site lacks matches no document, as in Strapi; other text is rejected.
+    A valid code that the site lacks matches no document, as in Strapi. Raises ValidationError for an invalid
+    code.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -240,9 +244,10 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search; a filter on `locale` overrides the parameter and searches all.
+    """Return the locales to search. A filter on `locale` overrides the `locale` parameter and searches all
+    locales.
 
-    A list may name several, or all with `*`; a single document is in one locale.
+    For `many`, the parameter may also be a list or `*`.
     """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
@@ -258,9 +263,9 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale that a write changes, one of the site's. Raises ValidationError.
+    """Return the locale that a write changes. Raises ValidationError if the site lacks it.
 
-    For a type that is not localised this is always the default locale.
+    For an unlocalized type, this is always the default locale.
     """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
@@ -272,7 +277,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse `published` or `draft`. Raises ValidationError."""
+    """Parse `published` or `draft`; the default is `published`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -282,7 +287,7 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Return `status`; with the Strapi 4 format, `publicationState=preview` also selects drafts."""
+    """Parse `status`. In the Strapi 4 format, `publicationState=preview` also selects drafts."""
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -303,7 +308,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """Convert `hasPublishedVersion`, the older name, to the publication filter that it means."""
+    """Convert `hasPublishedVersion`, an older parameter, to a `publicationFilter` value."""
     if value is None:
         return None
     if value not in ("true", "false"):

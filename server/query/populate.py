@@ -1,4 +1,4 @@
-"""The `fields` and `populate` parameters, in every form (spec.md 4.5)."""
+"""Parser for the `fields` and `populate` parameters, in all forms (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,27 +17,29 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the selected names without id and documentId, which are always returned; None means all."""
+    """Return the selected names, or None for all. id and documentId are excluded, because they are always
+    returned.
+    """
     if value is None or value == "":
         return None
     names = _names(value, "fields")
     if "*" in names or not names:
         return None
     selected = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    for name, attribute in selected.items():  # unknown names are reported before hidden ones
+    for name, attribute in selected.items():  # Report unknown names before hidden ones.
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
     for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # Use the schema's own strings, so that caches do not keep a copy of each name.
+    # Use the schema's strings, so caches do not hold a copy of each name.
     return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
-    """Parse any form of `populate` into nodes. Raises ValidationError.
+    """Parse `populate` in any form into nodes. Raises ValidationError.
 
-    `forgiving` follows Strapi 4: unknown names are ignored, and names may be mixed with objects.
+    `forgiving` imitates Strapi 4: unknown names are ignored, and lists may mix names and objects.
     """
     if value is None:
         return ()
@@ -53,15 +55,15 @@ def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = 
 
 class _Parsed(NamedTuple):
     nodes: tuple[Node, ...]
-    attributes: int  # their number, nested ones included
+    attributes: int  # number of nodes, including nested ones
 
 
 def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
     return 4 * len(key[2]) + _ENTRY_BYTES * (1 + parsed.attributes)
 
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # Of the cache; roughly of each attribute.
-# Saves 36 µs of 150 of an uncached read with populate=*.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # limit for the cache; estimate per node
+# Saves 36 of 150 µs per uncached read with populate=*.
 _parsed: Cache[tuple[Schema, str, str, bool], _Parsed] = Cache(_MAX_BYTES, _size)
 
 
@@ -82,15 +84,15 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate object of a dotted name such as `author.articles`; its errors name the whole path."""
+    """Populate object for a dotted name such as `author.articles`. Its errors contain the whole path."""
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser of one parameter.
+    """Parser for one parameter.
 
-    `count` is the number of nodes so far. It is limited, since a short parameter can expand to very many
-    nodes through relations to several types.
+    `count` is the number of nodes so far. It is limited, because a short parameter can expand to a huge
+    number of nodes through relations with several target types.
     """
 
     schema: Schema
@@ -101,10 +103,12 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level; `path` is the prefix of names in errors, `above` the attributes above it."""
+        """Parse one level. `path` is the prefix for names in errors; `above` are the attributes above this
+        level.
+        """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
-            # Keys such as `true` and `1` are ignored.
+            # Ignore keys such as `true` and `1`.
             options_by_name = {
                 k: v for k, v in options_by_name.items() if k in type_.populatable or read_boolean(k) is None
             }
@@ -122,13 +126,13 @@ class _PopulateParser:
         return tuple(node for node in nodes if node is not None)
 
     def normalise(self, value: Any) -> dict[str, Any]:
-        """Return any form of populate as an object; see `_as_object`."""
+        """Convert any form of populate to an object (see `_as_object`)."""
         return _as_object(_merge_forms(value) if self.forgiving else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse one attribute of a level; None if it is switched off."""
+        """Parse one attribute on a level. Return None if its value is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -160,13 +164,13 @@ class _PopulateParser:
     ) -> Selection:
         """Parse the fields, filters, sort and populate below an attribute.
 
-        Paths in errors of filters and sorts start at this level.
+        In errors about filters and sort, paths start at this level.
         """
         if not options:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # In the order of the request, since its first mistake is reported.
+            # Parse in the request's order, because its first mistake is reported.
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
@@ -175,14 +179,14 @@ class _PopulateParser:
             elif key in ("fields", "filters", "sort"):
                 with self.mistakes:
                     self.narrow(type_, key, value, parsed)
-            elif key != "count" and read_boolean(key) is None:  # such as `populate[author][1]=…`
+            elif key != "count" and read_boolean(key) is None:  # ignores keys such as `populate[author][1]=…`
                 is_named = key in type_.attributes or (key == "on" and type_.kind == "component")
                 error_path = (*above, key) if is_named else above
                 raise invalid_key(key, ".".join(error_path), "populate")
         return Selection(**parsed)
 
     def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
-        """Parse fields, filters or sort of a level into `parsed`."""
+        """Parse the fields, filters or sort of one level into `parsed`."""
         if key == "fields":
             parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
@@ -193,15 +197,18 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection of each type in a dynamic zone or morph relation, by `on` or shared."""
+        """Return the selection for each type in a dynamic zone or morph relation.
+
+        The `on` option sets a selection per type; without it, all types share one.
+        """
         for key in options:
-            if key not in ("populate", "on", "count"):  # Strapi accepts `count` here and ignores it
+            if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
                 self.mistakes.hold(invalid_key(key, ".".join(path), "populate"))
         if "on" in options:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
         if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
-            raise invalid_key("populate", ".".join(path), "populate")  # Needs `on`.
+            raise invalid_key("populate", ".".join(path), "populate")  # Other options require `on`.
         options_by_name = self.normalise(populate)
         for name in options_by_name:
             if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
@@ -209,9 +216,9 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…`: return only the named types, in the attribute's order.
+        """Parse `on[category.component]=…`: only the named types are returned, in the attribute's order.
 
-        A named type is returned whatever its value is, even `false`.
+        A named type is returned even if its value is `false`.
         """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
@@ -220,7 +227,7 @@ class _PopulateParser:
                 raise invalid_key(uid, ".".join((*path, uid)), "populate")
         selections: dict[str, Selection] = {}
         for uid, item in value.items():
-            # A type that exists but that this attribute can't contain is ignored.
+            # Ignore existing types that this attribute can't contain.
             if uid in targets:
                 options = _options(item, path[:-1]) or {}
                 selection = self.selection(targets[uid], options, (*path, uid), (*path, uid))
@@ -244,7 +251,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Merge the list of objects and names that `populate[a]=*&populate=b` is read as into one object."""
+    """Convert `populate[a]=*&populate=b`, which `qs` parses as a list of objects and names, to one object."""
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -255,7 +262,7 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Return any form of populate as an object: attribute → True, False, text or options."""
+    """Convert any form of populate to an object that maps attributes to True, False, a text or options."""
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -268,11 +275,11 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError for a list with anything but names, which Strapi reads as an object."""
+    """Raise ValidationError if a list contains anything but names. The error is the same as in Strapi."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
-            if read_boolean(key) is None:  # 0 and 1 count as booleans, which Strapi ignores as keys.
+            if read_boolean(key) is None:  # Strapi ignores keys that are booleans, including 0 and 1.
                 raise invalid_key(key, None, "populate")
 
 
@@ -295,10 +302,10 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options of one populated attribute; None if it is switched off.
+    """Return the options for one populated attribute, or None if its value is false.
 
-    Raises ValidationError if there are names instead of options. Its path includes the first name if one of
-    the targets has such an attribute.
+    Raises ValidationError for names instead of options. If a target has an attribute with the first of these
+    names, the error's path includes it.
     """
     if isinstance(value, dict):
         return value

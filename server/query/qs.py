@@ -1,6 +1,8 @@
-"""Bracket notation: a query string ↔ nested dictionaries and lists of text (spec.md 4.4).
+"""Query strings in bracket notation: parse them to nested dicts and lists of strings, and write them (spec.md
+4.4).
 
-`query.brackets` nests the keys. Input that it would guess at or silently truncate is rejected here first.
+`query.brackets` nests the keys. Before that, this module rejects input for which `query.brackets` would guess
+or truncate.
 """
 
 import itertools
@@ -19,7 +21,7 @@ from server.query.brackets import MAX_DEPTH, MAX_LIST_ITEMS, decode
 MAX_PARAMETERS = 1000
 MAX_QUERY_CHARS = 32_768
 MAX_SORT_KEYS = 10
-MAX_POPULATED_ATTRIBUTES = 2000  # In the whole query.
+MAX_POPULATED_ATTRIBUTES = 2000  # in the whole query
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _INDEX = re.compile(r"[0-9]{1,9}")
@@ -30,10 +32,10 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 
 
 def parse(text: str) -> dict[str, Any]:
-    """Parse a raw query string: `{"filters": {"title": {"$eq": "x"}}, …}`; leaves are text or None.
+    """Parse a query string into nested values, such as `{"filters": {"title": {"$eq": "x"}}, …}`.
 
-    Raises ValidationError for malformed percent-encoding, text that is not UTF-8, control characters, and for
-    too long or deep queries and too many parameters or list items.
+    Leaves are strings or None. Raises ValidationError for malformed percent-encoding, invalid UTF-8 and
+    control characters, and for queries that are too long, too deep or have too many parameters.
     """
     if not text:
         return {}
@@ -60,9 +62,9 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Order numeric keys first, ascending, as JavaScript objects do.
+    """Sort keys like JavaScript objects: first numeric keys in ascending order, then the others.
 
-    The order decides which of several mistakes in a query is reported.
+    If a query contains several mistakes, this order determines which one is reported.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -74,7 +76,7 @@ def _numbers_first(value: Any) -> Any:
 
 
 def write(params: Mapping[str, Any]) -> str:
-    """Encode nested values of text and None as a query string; the inverse of `parse`."""
+    """Encode nested values of strings and None as a query string. The inverse of `parse`."""
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
@@ -88,9 +90,10 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Return the parts with `a[0]=…`, `a[1]=…` for keys that are repeated more than MAX_LIST_ITEMS times.
+    """Return the parts with explicit indexes (`a[0]=…`, `a[1]=…`) if a key is repeated more than
+    MAX_LIST_ITEMS times.
 
-    The meaning stays the same, but appending one by one would take quadratic time.
+    The result is the same, but appending items one by one would take quadratic time.
     """
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
@@ -107,14 +110,14 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list in either form: a list, or an object with numeric keys (sparse or long)."""
+    """Return the items of a list, which can also be an object with numeric keys if it is sparse or long."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a value came from `a[]=`, `a[0]=` or a repeated key."""
+    """Return whether a value was written as `a[]=`, `a[0]=` or with a repeated key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -126,7 +129,7 @@ BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": Fal
 
 
 def read_boolean(value: object) -> bool | None:
-    """Parse a boolean; None if the value is not one."""
+    """Parse a boolean. Returns None for other values."""
     return BOOLEANS.get(value) if isinstance(value, str) else None
 
 
@@ -134,7 +137,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Context manager that defers errors in values but lets errors in keys pass.
+    """Context manager: defer errors in values, but propagate errors in keys immediately.
 
     After all blocks, `report` raises the first deferred error.
     """
@@ -145,19 +148,19 @@ class Mistakes:
         self._first: ValidationError | None = None
 
     def __enter__(self) -> None:
-        """Begin a block."""
+        """Enter a block."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Defer the error of the block if it is about a value."""
+        """Defer the block's error if it concerns a value."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error in a key, to be reported like one in a value."""
+        """Defer an error in a key as if it concerned a value."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:

@@ -1,22 +1,26 @@
-"""The attributes that filters and sorts may name, and the types that attributes lead to.
+"""Attributes that filters and sort keys may use, and the target types of attributes.
 
-Private attributes, passwords and zones are rejected here, so that no filter reveals their values.
+Private attributes, passwords and dynamic zones are rejected, so filters can't reveal their values.
 """
 
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
-HIDDEN = ("createdBy", "updatedBy", "localizations")  # attributes of every type that queries can't compare
-HIDDEN_OF_FILES = ("folder", "folderPath")  # the same for files
+HIDDEN = (
+    "createdBy",
+    "updatedBy",
+    "localizations",
+)  # attributes in Strapi's content types that queries can't use
+HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, only in files
 
-# Keys of a query, from the requested type to an attribute.
+# keys from the requested type to an attribute
 AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute that a filter or sort names.
+    """Return the attribute that a filter or sort key names.
 
-    Raises KeyNameError if it is unknown, private, a password or a zone.
+    Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
     """
     attribute = type_.columns.get(key)
     if attribute is None:
@@ -28,12 +32,14 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether a name is a hidden attribute of a type; errors then name it with its path."""
+    """Return whether the name is a hidden attribute that Strapi has in this type. Errors include it in their
+    path.
+    """
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the type that an attribute leads to, or None unless there is exactly one."""
+    """Return the target type of an attribute, or None if there is not exactly one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -43,7 +49,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all types that an attribute may lead to, without types that the schema lacks."""
+    """Return all possible target types of an attribute. Types that are missing in the schema are omitted."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

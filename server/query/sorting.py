@@ -1,4 +1,4 @@
-"""The `sort` parameter: `a:desc,b`, a list of such texts, or `{a: desc, b: {c: asc}}`."""
+"""Parser for the `sort` parameter: `a:desc,b`, a list of such texts, or `{a: desc, b: {c: asc}}`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,9 +14,9 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse any form of the parameter into sort keys. Raises ValidationError, also for too many keys."""
+    """Parse `sort` in any form into sort keys. Raises ValidationError, also if there are too many keys."""
     keys = _read(schema, type_, value, param)
-    # Drop repeated keys, of which a request may contain thousands.
+    # Drop repeated keys: a request may contain thousands.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
     if len(distinct) > qs.MAX_SORT_KEYS:
         raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
@@ -31,7 +31,9 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return _each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
-            raise invalid_key("0", None, param)  # Strapi reads a mixed list as an object with numeric keys.
+            raise invalid_key(
+                "0", None, param
+            )  # Strapi interprets a mixed list as an object with numeric keys.
         return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
@@ -39,7 +41,9 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse several items. Of several mistakes, the least deep one is raised, then the first."""
+    """Parse several items. If several are invalid, raise the error with the shortest path, or the first of
+    these.
+    """
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
     for item in items:
@@ -53,7 +57,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the depth of an error's key below the requested type; errors without a key sort last."""
+    """Return the length of the path in an error. Errors without a path have the greatest depth."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -71,7 +75,7 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            _key(schema, type_, inner, None, param)  # A list is not an order and is ignored.
+            _key(schema, type_, inner, None, param)  # A list is not a direction; it is ignored.
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:
@@ -103,8 +107,8 @@ def _no_scalar(
 ) -> ValidationError:
     """Return the error for a sort key that ends at a relation or component.
 
-    Strapi reads an order after one as the name of an attribute in it: for `sort[author]=DESC`, `DESC` is
-    unknown.
+    The error equals Strapi's, which interprets the direction as an attribute name: for `sort[author]=DESC`,
+    it reports that `DESC` is unknown.
     """
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
