@@ -1,4 +1,6 @@
-"""Content types and components in the form of code generators (docs/existing-sites.md)."""
+"""Content types and components as JSON, in the format that code generators expect
+(docs/existing-sites.md).
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,18 +10,18 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
-    """Return every content type, plugins first: uid, API id and schema."""
+    """Return all content types, plugins' types first: uid, API id and schema."""
     plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return one content type; None if it is missing or a hidden type of a plugin."""
+    """Return one content type, or None if it is missing or a plugin's hidden type."""
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return a content type of the site."""
+    """Return one of the site's content types."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -34,7 +36,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return a component: uid, category and schema."""
+    """Return one component: uid, category and schema."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -100,7 +102,7 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes of a schema file, with the defaults of media and relations written out."""
+    """Return the attributes from a schema file, with explicit defaults for media and relations."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

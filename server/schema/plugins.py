@@ -1,4 +1,4 @@
-"""Types of Strapi's plugins as their schema files have them, for code generators.
+"""Types of Strapi's plugins, as in their schema files, for code generators.
 
 Bifolio itself uses `model.BUILT_IN`.
 """
@@ -20,7 +20,7 @@ _REQUIRED, _UNIQUE, _PRIVATE = {"required": True}, {"unique": True}, {"private":
 
 
 def _own(kind: str, *options: Raw, **more: Any) -> Raw:
-    """Return an attribute that the plugin needs and that can't be changed."""
+    """Return an attribute that belongs to the plugin and can't be changed."""
     merged = {key: value for option in options for key, value in option.items()}
     return {"type": kind, "configurable": False, **merged, **more}
 
@@ -34,7 +34,9 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return a type that Strapi's builder hides; `names` are displayed, singular and plural."""
+    """Return a type that Strapi's content-type builder hides. `names` are its display, singular and plural
+    name.
+    """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {
         "kind": "collectionType",

@@ -1,4 +1,4 @@
-"""Suggestions for misspelled words."""
+"""Spelling suggestions for unknown words."""
 
 import math
 import re
@@ -18,14 +18,14 @@ from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
 MIN_SIMILARITY = 0.65  # "tga" is similar to "tag"; "date" is not similar to "name".
-MAX_CPU_S = 1.0  # For all suggestions of one report.
+MAX_CPU_S = 1.0  # for all suggestions in one report
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # of two words without their common parts
+_MIN_REST_SIMILARITY = 0.55  # for two words without their common start and end
 _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return `did you mean "title"?`, or "" if no known word is similar.
+    """Return a hint such as `did you mean "title"?`, or "" if no known word is similar.
 
     `likeness` is the minimum similarity, from 0 to 1 (equal).
     """
@@ -33,13 +33,13 @@ def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY
 
 
 class Suggestions:
-    """Suggestions with a total time limit, for reports with thousands of misspelled words."""
+    """Spelling suggestions with a total time limit, for reports with thousands of unknown words."""
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return a suggestion, or "" after the time limit."""
+        """Return a suggestion. When the time is used up, return ""."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -49,7 +49,7 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word, or "" if none is near or the time is over."""
+    """Return the most similar known word. Returns "" if none is similar enough, or if the time is used up."""
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best = likeness, ""
@@ -57,7 +57,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # Each is a cheaper upper bound of the next.
+        # Both are cheap upper bounds for `ratio`.
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -66,9 +66,9 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    """Return whether two words are similar apart from their common start and end.
+    """Return whether two words are similar, ignoring their common start and end.
 
-    All uids begin with `api::`, which says nothing about the word that was meant.
+    For example, all uids start with `api::`, which is no evidence of similarity.
     """
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
@@ -76,7 +76,7 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Return two words without the common start, up to a separator."""
+    """Return both words without their common start, up to its last separator."""
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -84,20 +84,20 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """Return the only known word that a misspelled one can mean, or None; see `KnownWords`."""
+    """Return the only known word that a misspelled word can mean, or None (see `KnownWords`)."""
     return KnownWords(known).meant(word)
 
 
 class KnownWords:
-    """Index of known words, with lookups in constant time."""
+    """Lookup of known words by misspelled words, in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the only known word that a misspelled one can mean, or None.
+        """Return the only known word that a misspelled word can mean, or None.
 
-        It differs only in case, accents and separators, or else in two swapped neighbouring letters.
+        The misspelled word may differ in case, accents and separators, or in two swapped adjacent letters.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -117,21 +117,21 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """Return a word without case, accents and kinds of separators."""
+    """Return the word in lower case, without accents and with uniform separators."""
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 
 
 def _swap_letters(word: str) -> Iterator[str]:
-    """Yield a word with each pair of neighbouring letters swapped."""
+    """Yield the word with each pair of adjacent letters swapped."""
     for i, (first, second) in enumerate(pairwise(word)):
         if first != second and first.isalpha() and second.isalpha():
             yield f"{word[:i]}{second}{first}{word[i + 2 :]}"
 
 
-# --- mistyped -------------------------------------------------------------------------------------
+# --- misspelled keys -------------------------------------------------------------------------------------
 
-# Keys that Bifolio reads, and others of Strapi's schema files.
+# Keys that Bifolio supports, and further keys from Strapi's schema files.
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
@@ -156,7 +156,7 @@ _MIN_SIMILARITY = 0.8  # "option" is similar to "options"; "format" is not simil
 
 
 def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
-    """Return the key of a mapping that is a misspelled `wanted`."""
+    """Return the unknown key that is probably a misspelled `wanted`, or None."""
     others = (key for key in data if key not in known)
     return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
 
@@ -167,7 +167,7 @@ def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
             positions = read_config_file(root, type_.path).positions if found else {}
-        except SetupError:  # It has changed, and is read again.
+        except SetupError:  # The file has changed, so it will be read again.
             continue
         for at, hint in found.items():
             line, column = line_and_column(nearest(positions, at))
@@ -184,7 +184,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown key of a schema, with the known keys there."""
+    """Yield (path, allowed keys) for each unknown key in a schema."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -203,7 +203,7 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield the path of each unknown word of a schema, with the known words there."""
+    """Yield (path, allowed words) for each unknown kind, attribute type or relation in a schema."""
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):
