@@ -1,1 +1,1 @@
-"""Parsers of file texts into trees with positions, and edits that keep all other bytes."""
+"""File formats: parsers that return trees with positions, and editors that keep all other bytes."""

@@ -1,4 +1,4 @@
-"""Configuration files (site.yaml, schemas): a tree with the line of each value."""
+"""Configuration files (site.yaml and schemas): parsed content with the position of each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """Configuration file: its path in the site, its mapping, and the positions of all values.
+    """A parsed configuration file: its path in the site, its mapping, and the positions of all values.
 
-    `top` is the path of the mapping if it is part of a file.
+    It may also represent a mapping inside a file. In this case, `top` is the mapping's position.
     """
 
     path: str
@@ -26,7 +26,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str | int) -> Tree:
-        """Return the value at a path of keys and list positions, or None."""
+        """Return the value at a path of keys and list indexes, or None."""
         value: Tree = self.data
         for key in at:
             if isinstance(value, dict):
@@ -36,7 +36,7 @@ class ConfigFile:
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
-        """Return each mapping of the list at a path of keys as a ConfigFile; [] if there is no list.
+        """Return each mapping in the list at a path as a ConfigFile. If there is no list, return [].
 
         Raises SetupError if the value is not a list of mappings.
         """
@@ -51,42 +51,44 @@ class ConfigFile:
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        """Return the mapping at a path of keys as a ConfigFile with the same positions."""
+        """Return the mapping at a path as a ConfigFile."""
         depth = len(at)
         inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Return the position of a path of keys, or of its innermost part in the file."""
+        """Return the position of a path. If the file lacks it, return the position of the nearest parent."""
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error at the value of a path of keys, or at its innermost part in the file."""
+        """Return an error with the position of the value at a path, or of the nearest parent."""
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for the value at a path of keys; `must` completes "must …": "be true or false"."""
+        """Return an error for an invalid value. `must` completes the message "must …", such as "be true or
+        false".
+        """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error at a key instead of its value."""
+        """Return an error with the position of the key at a path."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Read a YAML file, or JSON if its name ends with .json, of the site at `root`.
+    """Read a file of the site in the folder `root`, as JSON if its name ends with .json, else as YAML.
 
-    An optional file that is empty or missing is an empty mapping. Raises SetupError if the file can't be read
-    or is not a mapping, or if it is missing and not optional.
+    An optional file that is empty or missing returns an empty mapping. Raises SetupError if the file can't be
+    read or is not a mapping, or if a required file is missing.
     """
     positions: Positions = {}
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
-        if not text.strip() and not optional:  # It is being written, or a crash truncated it.
+        if not text.strip() and not optional:  # An editor is saving the file, or a crash truncated it.
             raise SyntaxProblem("the file is empty", None, "write or delete it")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
@@ -107,7 +109,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """Return the positions of keys in JSON text, {} if it can't be parsed."""
+    """Return the positions of the keys in a JSON text, or {} if it can't be parsed."""
     try:
         return json_positions(text)
     except SyntaxProblem:

@@ -1,4 +1,4 @@
-"""Conflict markers that git leaves in files after a failed merge."""
+"""Detection of conflict markers, which git leaves in files after a failed merge."""
 
 import re
 
@@ -9,15 +9,16 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem at the first unresolved conflict in YAML, JSON or TOML."""
+    """Raise SyntaxProblem at the first conflict in a YAML, JSON or TOML text."""
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem at the first conflict in Markdown after `start`, outside fenced code.
+    """Raise SyntaxProblem at the first conflict in a Markdown text, ignoring fenced code blocks.
 
-    A page about git may show a conflict in a fenced block. Front matter, before `start`, has no fences.
+    A page about git may show a conflict in a code block. The text before `start` is front matter, which has
+    no code blocks.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -25,12 +26,12 @@ def check_conflict_in_body(text: str, start: int = 0) -> None:
 
 
 def has_conflict(text: str) -> bool:
-    """Whether a Markdown body contains an unresolved conflict."""
+    """Whether a Markdown body contains a conflict."""
     return _BEGINS in text and _first(_without_fenced(text.split("\n"))) is not None
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Return the lines, with "" for lines in closed fenced code blocks."""
+    """Return the lines, with each line of a fenced code block replaced by ""."""
     kept = list(lines)
     at = 0
     while at < len(lines):
@@ -44,7 +45,7 @@ def _without_fenced(lines: list[str]) -> list[str]:
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int | None:
-    """Return the index of the line that closes a fence, or None."""
+    """Return the index of the line that closes a code block, or None."""
     for i in range(at + 1, len(lines)):
         found = _FENCE.match(lines[i])
         if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
@@ -53,7 +54,7 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _first(lines: list[str]) -> int | None:
-    """Return the index of the first line of a conflict, whose three markers appear in order, or None."""
+    """Return the index of the first line of a conflict, or None. A conflict has three markers in order."""
     begins: int | None = None
     parted = False
     for i, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Differences between two lists: items that are kept, changed, moved, added and removed."""
+"""Differences between two lists: which items are kept, changed, moved, added and removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any, Literal
 from server.formats.edits import same
 from server.formats.tree import Tree
 
-MAX_COMPARED_PAIRS = 10_000  # Pairs of items of two lists.
+MAX_COMPARED_PAIRS = 10_000  # limit for pairs of one item from each list
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return the number of equal items at the start and at the end of two lists."""
+    """Return the number of equal items at the start, and the number at the end, of two lists."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Replacement of items `start` to `end` of a list by `new`."""
+    """Replacement of the items from `start` to `end` (exclusive) in a list by `new`."""
 
     start: int
     end: int
@@ -32,9 +32,9 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """Return the differences between two lists that keep as many items as possible.
+    """Return the differences between two lists, keeping as many items as possible.
 
-    For very long lists, everything between the common ends is one difference.
+    For very long lists, the result is a single difference between the common start and the common end.
     """
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -49,7 +49,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the index pairs of a longest common subsequence of two lists."""
+    """Return the (old index, new index) pairs of a longest common subsequence."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
@@ -72,9 +72,13 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change of one item: the item at index `old` (-1 for a new item) becomes `new`.
+    """One item in the change from an old list to a new one.
 
-    A moved item has two steps: one at its new position, one at its old position.
+    - `stays`: the item is unchanged.
+    - `changes`: the item at index `old` becomes `new`.
+    - `moves` and `leaves`: a moved item, at its new and at its old position.
+    - `comes`: a new item; `old` is -1.
+    - `goes`: a removed item.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -83,7 +87,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield the steps of all items in the new order; removed items appear at their old position."""
+    """Yield one step per item, in the order of the new list. Removed items are at their old position."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -118,7 +122,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return items that are only moved: (index of the difference, index in its new items) → old index."""
+    """Return the moved items: (index of a difference, index in its new items) → old index."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
@@ -133,7 +137,7 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Match new items to changed old ones: by position, or by a value they share."""
+    """Match new items with the old items that they replace: by position, or by an equal member."""
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))
     pairs = {}
@@ -146,7 +150,7 @@ def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) 
 
 
 def _is_alike(old: Tree, new: Any) -> bool:
-    """Whether two mappings have the same value under some key."""
+    """Whether two mappings have an equal value under the same key."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     return any(same(old[key], new[key]) for key in old.keys() & new.keys())

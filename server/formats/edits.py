@@ -1,4 +1,4 @@
-"""Shared code of the YAML and JSON editors: text cuts, and comparison of trees with values."""
+"""Shared code for editors: text replacements, comparison of trees with values, lists in brackets."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ REMOVE: Any = object()  # marks a key to remove
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Replacement of characters `start` to `end` of a text by `text`."""
+    """Replacement of the characters from `start` to `end` (exclusive) in a text by `text`."""
 
     start: int
     end: int
@@ -22,9 +22,9 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Apply cuts that do not overlap to a text.
+    """Apply cuts to a text. They must not overlap.
 
-    Insertions at one index keep their order and precede a removal there.
+    If several cuts start at the same index, insertions keep their order and come before a removal.
     """
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
@@ -33,7 +33,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a tree read from a file already represents a value."""
+    """Whether a tree from a file already represents a value."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -55,7 +55,7 @@ def same(old: Tree, new: Any) -> bool:
 
 
 def _equal(old: Any, new: Any) -> bool:
-    """Equality that distinguishes 1, True and 1.0."""
+    """Whether two scalars are equal, distinguishing 1, True and 1.0."""
     return type(old) is type(new) and bool(old == new)
 
 
@@ -65,12 +65,16 @@ _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
 
 Span = tuple[int, int]  # start and end of an item
-Part = tuple[int, str | None]  # index of an item (-1: new), and its text (None: removed)
+Part = tuple[int, str | None]  # index of an item (-1: new), its text (None: removed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Text of an item, with the text before it, up to its comma, and after that on its line."""
+    """Text of one item in brackets.
+
+    `lead` is the text before the item, `gap` the text between the item and its comma, and `tail` the comment
+    after the comma on the same line.
+    """
 
     lead: str
     text: str
@@ -81,10 +85,13 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """List or mapping between brackets, divided into parts that together are its text.
+    """A list or mapping in brackets, split into parts. Concatenated, they are the original text.
 
-    `first` precedes a new first item, and `inner` any other. `broken` starts a new line for an item, and
-    `margin` the line of the closing bracket. `trailing`: a comma may follow the last item.
+    - `first`: the white space before a new first item.
+    - `inner`: the white space before any other new item.
+    - `broken`: the line break and indentation for an item that must start a new line.
+    - `margin`: the same, for the closing bracket.
+    - `trailing`: a comma may follow the last item.
     """
 
     opening: str
@@ -98,11 +105,14 @@ class Brackets:
 
     @property
     def has_lines(self) -> bool:
-        """Whether a new item goes on its own line."""
+        """Whether a new item starts a new line."""
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text with other items, at least one. Removed items are passed at their old position."""
+        """Return the text with other items. There must be at least one.
+
+        Removed items must be passed at their old position.
+        """
         placed: list[_Item] = []
         left = ""  # comments above removed items
         for i, text in parts:
@@ -123,14 +133,14 @@ class Brackets:
         return made + (_on_new_line(closing, self.margin) if commented else closing)
 
     def _lead(self, i: int, *, first: bool) -> str:
-        """Return the text before an item: its comment, or the white space of its new position."""
+        """Return the text before an item: its comment, or the white space for its new position."""
         lead = self.items[i].lead if i >= 0 else ""
         if i >= 0 and ("#" in lead or first == (i == 0)):
             return lead
         return self.first if first else self.inner
 
     def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, with or without a comma, and whether it ends in a comment."""
+        """Return the text after an item, with or without a comma, and whether it ends with a comment."""
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -142,17 +152,17 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """Return text that follows a comment, so starts on a new line."""
+    """Return a text so that it starts on a new line, because a comment precedes it."""
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 
 
 def brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
 ) -> Brackets | None:
-    """Parse the text between the brackets at `start` and before `end`, with items at the spans.
+    """Parse a list or mapping from the bracket at `start` to the bracket before `end`, with items at `spans`.
 
-    `gap` is the text after a comma if there is no example. Returns None if there are no items, or anything
-    but commas, white space and comments between them.
+    `gap` is the white space after a comma if the text has no example. Returns None if there are no items, or
+    if the text between them contains anything but commas, white space and comments.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -191,7 +201,9 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the text before an item that is not the first; `below` starts a line right below the first."""
+    """Return the white space before an item other than the first. `below` is the line break and indentation
+    that align an item with the first.
+    """
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]
     if flat:

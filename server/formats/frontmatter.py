@@ -1,13 +1,13 @@
-"""Front matter: the attributes at the top of a Markdown file, separated from the body.
+"""Front matter: the attributes at the top of a Markdown file, separate from the body.
 
-python-frontmatter selects the handler and defines its interface (`detect`, `split`, `load`, `export`). The
-handlers are our own because edits must keep every other byte: the library's handlers strip the text, convert
-CRLF, type values by YAML 1.1, and return an unclosed block as text. Its `parse()` and `dumps()` do so with
-any handler, so they are not called. To add a format, add an entry to HANDLERS.
+python-frontmatter selects the handler and defines its interface (`detect`, `split`, `load`, `export`). Its
+own handlers are not used, because edits must keep all other bytes: they strip the text, convert CRLF, type
+values by YAML 1.1, and return an unclosed block as text. Its `parse()` and `dumps()` have the same effects
+and are not called. To add a format, add an entry to HANDLERS.
 
-Blank lines above a block belong to it, as in Hugo, Zola and Astro, if the block is closed and starts with a
-key; otherwise a line of dashes is a horizontal rule. The blank line after the block and the final newline
-belong to the file: the body is returned without them, and edits keep them.
+Blank lines above a block belong to the block, as in Hugo, Zola and Astro, if the block is closed and starts
+with a key. Otherwise, a line of dashes is a horizontal rule. The blank line after the block and the final
+newline are not part of the body, and edits keep them.
 """
 
 import json
@@ -40,7 +40,10 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Markdown text in four parts that join to the text; without front matter, all of it is `rest`."""
+    """A Markdown text split into four parts. Concatenated, they are the original text.
+
+    Without front matter, the whole text is in `rest`.
+    """
 
     handler: "Handler | None"
     opening: str
@@ -50,25 +53,25 @@ class Parts:
 
     @property
     def body(self) -> str:
-        """Text below the front matter, as the API returns it."""
+        """The text below the front matter, as in API responses."""
         body = self.rest
         for lead in ("\r\n", "\n"):
             if body.startswith(lead):
                 body = body.removeprefix(lead)
                 break
-        # If lines end with \n, a \r before the last one is text.
+        # If lines end with \n, a \r before the final one belongs to the text.
         newline = newline_of(self.opening or self.closing or self.rest)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Return the front matter as a mapping; `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        """Return the front matter as a mapping. `repeats` is as in `read_yaml`. Raises SyntaxProblem."""
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
 
 
 class Handler(BaseHandler):
-    """Format of front matter: its delimiters, and how to read, write and edit it."""
+    """A format for front matter: its delimiters, and how to parse, write and edit it."""
 
     CLOSING: re.Pattern[str]
 
@@ -86,16 +89,16 @@ class Handler(BaseHandler):
         return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
 
     def split(self, text: str) -> tuple[str, str]:
-        """Return front matter and the text after the closing line; interface of python-frontmatter."""
+        """Return the front matter and the text below it. Part of python-frontmatter's interface."""
         parts = self.parts(text)
         return parts.matter, parts.rest
 
     def load(
         self, fm: str, positions: Positions | None = None, repeats: Repeats = None, above: int = 1
     ) -> dict[str, Tree]:
-        """Parse front matter into a mapping. Positions count from the top of the file, `above` the block.
+        """Parse front matter into a mapping. Raises SyntaxProblem.
 
-        Raises SyntaxProblem.
+        Positions count from the top of the file. `above` is the number of lines above the front matter.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -117,85 +120,85 @@ class Handler(BaseHandler):
         return data
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` are as in `read_yaml`. Raises SyntaxProblem."""
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys; `changes` and `expand` as for `edit_yaml`."""
+        """Change the values of some keys. `changes` and `expand` are as in `edit_yaml`."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove earlier values of repeated keys, which do not count."""
+        """Remove all but the last value of repeated keys."""
         raise NotImplementedError
 
 
 class YamlHandler(Handler):
-    """YAML between lines of three dashes; three dots may close it, as in YAML documents."""
+    """YAML between lines of three dashes. Three dots can close it too, as in YAML documents."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` are as in `read_yaml`. Raises SyntaxProblem."""
         return read_yaml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Return a mapping as new front matter without delimiters."""
+        """Return a mapping as new front matter, without delimiters."""
         return yaml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys; `changes` and `expand` as for `edit_yaml`."""
+        """Change the values of some keys. `changes` and `expand` are as in `edit_yaml`."""
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove earlier values of repeated keys, which do not count."""
+        """Remove all but the last value of repeated keys."""
         return drop_repeated_yaml(fm, keys)
 
 
 class TomlHandler(Handler):
-    """TOML between lines of three plus signs, as Hugo and Zola write it."""
+    """TOML between lines of three plus signs, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter; `positions` and `repeats` as for `read_toml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` are as in `read_toml`. Raises SyntaxProblem."""
         return read_toml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Return a mapping as new front matter without delimiters."""
+        """Return a mapping as new front matter, without delimiters."""
         return toml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys; `changes` and `expand` as for `edit_toml`."""
+        """Change the values of some keys. `changes` and `expand` are as in `edit_toml`."""
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove earlier values of repeated keys, which do not count."""
+        """Remove all but the last value of repeated keys."""
         return drop_repeated_toml(fm, keys)
 
 
 class JsonHandler(Handler):
-    """JSON object at the top of the file without delimiters, as Hugo reads it."""
+    """A JSON object at the top of the file, without delimiters, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split a text that `detect` accepted. Raises SyntaxProblem if it is not JSON."""
+        """Split a text that `detect` accepted. Raises SyntaxProblem if the object is not valid JSON."""
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
-            read_json(text)  # Raises SyntaxProblem with its position.
+            read_json(text)  # Raises a SyntaxProblem that includes the position.
             raise
         closing = self.CLOSING.match(text, end)
         behind = closing.end() if closing else end
         return Parts(self, "", text[:end], text[end:behind], text[behind:])
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter; `positions` and `repeats` as for `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` is as in `read_yaml`. Raises SyntaxProblem."""
         if positions is not None:
             positions.update(json_positions(fm))
         return read_json(fm)
@@ -205,12 +208,14 @@ class JsonHandler(Handler):
         return json_text(metadata, indent="  ")
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys; `changes` as for `edit_yaml`."""
+        """Change the values of some keys. `changes` is as in `edit_yaml`."""
         return edit_json(fm, read_json(fm), changes)
 
 
 class NamedHandler(Handler):
-    """Front matter that names its language after the dashes. It is detected to be rejected."""
+    """Front matter with the name of its language after the dashes. It is not supported, but gets its own
+    error.
+    """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
@@ -229,11 +234,11 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split a Markdown text. Raises SyntaxProblem if front matter is not closed."""
+    """Split a Markdown text. Raises SyntaxProblem if the front matter is not closed."""
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split(text[blank.end() :])
-        except SyntaxProblem:  # not closed: a horizontal rule at the top of the text
+        except SyntaxProblem:  # The block is not closed: the dashes are a horizontal rule.
             return Parts(None, "", "", "", text)
         return replace(parts, opening=blank[0] + parts.opening)
     handler = cast("Handler | None", detect_format(text, HANDLERS))

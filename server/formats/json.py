@@ -1,4 +1,4 @@
-"""JSON: parse text, write values, and change values without touching other bytes."""
+"""JSON: parser, writer, and an editor that keeps all other bytes."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Return the node of a JSON text that `read_json` accepted."""
+    """Return the syntax tree of a JSON text that `read_json` accepted."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -63,13 +63,13 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # --- reader ---------------------------------------------------------------------------------------
 
-# JSON strings, and numbers that Python's parser rejects without a position.
+# Matches JSON strings, and numbers that Python's parser rejects without a position.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
-# JSON strings, empty lists and objects, and separators before a further value. Matching is linear.
+# Matches JSON strings, empty lists and objects, and separators before a value. Runs in linear time.
 _VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', re.DOTALL)
 
 _ENDS = {"}": "object", "]": "list"}
-# Messages of Python's parser → plain messages.
+# Python's error messages → our messages.
 _PROBLEMS = (
     ("Expecting value", "expected a value"),
     ("Expecting property name", "expected a key in double quotes"),
@@ -86,20 +86,20 @@ _PROBLEMS = (
 def count_values(text: str, most: float) -> int:
     """Return the number of values in a JSON text, including lists and objects, without parsing it.
 
-    A string is one value. Counting stops after `most`.
+    A string counts as one value. Counting stops after `most`.
     """
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a string that may contain JSON: one if it does not."""
+    """Return the number of values in a string that may contain JSON. If it does not, return 1."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
         return count if error.pos >= end else 1
     except (ValueError, RecursionError):
-        pass  # A very long number or deep nesting.
+        pass  # a very long number, or deep nesting
     return count
 
 
@@ -109,14 +109,14 @@ def _count(text: str, most: float) -> tuple[int, int]:
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
             count += 1
-        # Each value has at most a key, itself and a comma; more parts are invalid JSON.
+        # In valid JSON, a value has at most three matches: its key, itself and a comma.
         if count > most or number > 4 * most:
             return max(count, int(most) + 1), found.start()
     return count, len(text)
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON: integers exact, numbers with a fraction as Plain. Raises SyntaxProblem."""
+    """Parse JSON. Integers are exact; numbers with a fraction become Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -142,7 +142,7 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """Return the SyntaxProblem for invalid JSON; for a trailing comma, at the comma."""
+    """Return the SyntaxProblem for invalid JSON. For a trailing comma, its position is the comma's."""
     text = error.doc
     what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
     line, column, _ = position_at(text, error.pos)
@@ -155,9 +155,9 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """Add line and column to a problem if Python's parser did not report them.
+    """Return the problem with line and column, which Python's parser reports only for some errors.
 
-    Invalid numbers are found with a pattern, and repeated keys by parsing the text as YAML.
+    Invalid numbers are found with a regular expression, and repeated keys by parsing the text as YAML.
     """
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
@@ -201,10 +201,11 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def json_text(
     value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
 ) -> str:
-    """Return a value as JSON. Decimals and numbers read from JSON keep their digits.
+    """Serialize a value as JSON. Decimals, and numbers from a parsed JSON text, keep their digits.
 
-    `indent` is the white space of one level (None: one line), `margin` the indentation of the first line.
-    `tight` omits the spaces after `,` and `:`.
+    - `indent` is the white space for one level; None puts everything on one line.
+    - `margin` is the indentation of the first line.
+    - `tight` omits the spaces after `,` and `:`.
     """
     if isinstance(value, Decimal):
         return format(value, "f")
@@ -237,7 +238,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values of the top-level object; REMOVE removes a key."""
+    """Change values in the top-level object. REMOVE as a value removes the key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -246,9 +247,9 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that writes values in the style of one text.
+    """Editor that writes values in the style of the edited text.
 
-    `unit` is the white space of one level (None: one line). `tight`: no spaces after commas and colons.
+    `unit` is the white space for one level; None means one line. `tight`: no spaces after commas and colons.
     """
 
     def __init__(self, text: str, unit: str | None, tight: bool) -> None:
@@ -257,7 +258,7 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text of a changed value; in lists and objects, only differences are rewritten."""
+        """Return the text for a changed value. In lists and objects, only the differences are rewritten."""
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -278,11 +279,15 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        """Whether a value spans several lines, ignoring empty ones."""
+        """Whether a value spans several lines. An empty collection counts as long."""
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a list; new ones are indented like item `like`, one per line if `many`."""
+        """Yield the items of a changed list.
+
+        New items have the indentation of the line at index `like`. With `many`, each is written on several
+        lines.
+        """
         for step in steps(tree, value):
             if step.kind == "comes":
                 yield -1, self.written(step.new, like, many)
@@ -296,7 +301,7 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """Yield the members of an object; new ones as in `items`, at the end."""
+        """Yield the members of a changed object. New ones come last; `like` and `many` are as in `items`."""
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
@@ -310,7 +315,9 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text of a value that starts on the line of an index, on several lines if `many`."""
+        """Return the text for a value whose line contains the index `at`. With `many`, it spans several
+        lines.
+        """
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None
         text = json_text(

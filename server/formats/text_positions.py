@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 def newline_of(text: str) -> str:
-    """Return the line ending of a text, judged by its first line."""
+    """Return a text's line ending, based on its first line."""
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def line_start(text: str, at: int) -> int:
-    """Return the start of the line around an index."""
+    """Return the start of the line that contains an index."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the end of the line around an index, before its line break."""
+    """Return the end of the line that contains an index, before its line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
@@ -31,9 +31,9 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comments directly above the line of an index, or of that line.
+    """Return the start of the comment lines directly above the line that contains an index.
 
-    Lines before the index `first` are not comments.
+    If there are none, return the start of that line. Lines before the index `first` are not searched.
     """
     at = line_start(text, at)
     while at > first:
@@ -50,12 +50,14 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a path without list positions: `rows.code` for `("rows", 3, "code")`."""
+    """Return a dotted path without list indexes: `rows.code` for `("rows", 3, "code")`."""
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """Start of a key or list item; `value` is the column of a key's scalar on the same line, else 0."""
+    """Start of a key or list item. `value` is the column of the key's scalar if it is on the same line, else
+    0.
+    """
 
     line: int
     column: int
@@ -67,9 +69,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """Key that its mapping repeats, last on `last_line`; only the last value counts.
+    """A key that occurs several times in its mapping. Only the last value is used; it starts on `last_line`.
 
-    `line` and `column` are those of the earlier key, `text` its value if that is a scalar.
+    `line` and `column` are the earlier key's position. `text` is its value if that is a scalar.
     """
 
     at: KeyPath
@@ -79,7 +81,7 @@ class RepeatedKey:
     text: str = ""
 
     def below(self, lines: int) -> "RepeatedKey":
-        """Return the same key, shifted by some lines."""
+        """Return the same key, shifted down by some lines."""
         return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 
@@ -89,10 +91,10 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of a value, or of the innermost value around it that has one."""
+    """Return the position of the value at a path, or of the nearest parent that has a position."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
-    """Return the line and column of a value; of its scalar if it is on the line of its key."""
+    """Return a value's line and column: its scalar's if it is on the same line as the key, else the key's."""
     return (position.line, position.value or position.column) if position else (None, None)

@@ -1,7 +1,8 @@
-"""Trees: the content of a file as plain data that keeps how scalars were written.
+"""Trees: the parsed content of files as plain data. How scalars were written is preserved.
 
-A tree is dict, list, str, Plain, int, bool or None. Plain is an unquoted YAML scalar or a JSON number with a
-fraction. Its type is decided by the attribute (`documents.readers`), not by YAML, so `country: NO` is Norway.
+A tree is a dict, list, str, Plain, int, bool or None. Plain is an unquoted YAML scalar, or a JSON number with
+a fraction. YAML does not determine its type, but the attribute does (`documents.readers`). So `country: NO`
+is Norway, not false.
 """
 
 import math
@@ -11,19 +12,19 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_SHOWN_CHARS = 40  # of a value in a message
+MAX_SHOWN_CHARS = 40  # limit for a value in a message
 
 Tree = Any
 
 
 class Plain(str):
-    """Text of a scalar whose type the schema decides."""
+    """Text of a scalar whose type is determined by the schema."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Return a value for messages: quoted text, a number, `a list` or `a mapping`."""
+    """Return a short description of a value for messages: quoted text, a number, `a list` or `a mapping`."""
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -36,7 +37,7 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """Syntax error: `message`, `line` and `column` from 1 (None if unknown), and how to `fix` it."""
+    """A syntax error: message, position (from 1; None if unknown), and how to fix it."""
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
         super().__init__(message)
@@ -44,7 +45,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth of a tree, without recursion."""
+    """Return the nesting depth of a tree. Does not recurse."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -56,7 +57,7 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return the number of values in a tree, at most MAX_NODES + 1, without recursion."""
+    """Return the number of values in a tree, or MAX_NODES + 1 if there are more. Does not recurse."""
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -75,11 +76,11 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """Syntax node: position, style and children.
+    """Node of a syntax tree: position, style and children.
 
-    `end` follows its last character; later comments and blank lines are excluded. `style` is that of a scalar
-    (`'`, `"`, `|`, `>`, or "" if unquoted) or collection (`flow` or `block`). `anchored`: it has an anchor or
-    a tag.
+    - `end` is the index after its last character, without comments and blank lines.
+    - `style`: for a scalar `'`, `"`, `|`, `>`, or "" if unquoted; for a collection `flow` or `block`.
+    - `anchored`: it has an anchor or a tag.
     """
 
     kind: Kind
@@ -92,17 +93,17 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """Return the index of a key, or -1; of a repeated key, the index that counts."""
+        """Return the index of a key, or -1. If the key is repeated, return the last index."""
         return next((i for i in reversed(range(len(self.keys))) if self.keys[i].value == key), -1)
 
     def all(self, key: str) -> list[int]:
-        """Return all indexes of a key; several if it is repeated."""
+        """Return all indexes of a key. A repeated key has several."""
         return [i for i, node in enumerate(self.keys) if node.value == key]
 
 
 # --- scalars --------------------------------------------------------------------------------------
 
-MAX_DIGITS = 4000  # of a number; Python parses longer ones slowly or refuses
+MAX_DIGITS = 4000  # limit for numbers; Python parses longer ones slowly or rejects them
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -114,12 +115,14 @@ _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def is_null(value: Tree) -> bool:
-    """Whether a value is null: JSON null, or an unquoted empty, `~` or `null` scalar."""
+    """Whether a value is JSON null, or an unquoted `~`, `null` or empty YAML scalar."""
     return value is None or (type(value) is Plain and value in NULLS)
 
 
 def typed(tree: Tree) -> Any:
-    """Type every Plain by YAML 1.2's core schema. Raises ValueError for .inf and .nan."""
+    """Convert each Plain to the type that YAML 1.2's core schema defines. Raises ValueError for .inf and
+    .nan.
+    """
     if type(tree) is Plain:
         return _typed_scalar(tree)
     if isinstance(tree, dict):

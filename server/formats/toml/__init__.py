@@ -1,1 +1,1 @@
-"""TOML: parser, positions, and edits that keep every other byte."""
+"""TOML: parser with positions, and an editor that keeps all other bytes."""

@@ -1,7 +1,7 @@
-"""Edits of TOML files that keep every other byte (as `edit_yaml`).
+"""TOML editor: changes values and keeps all other bytes, like `edit_yaml`.
 
-tomlkit does not keep that promise: in files with CRLF it adds lines with LF. It is also eight times as slow,
-and problems need the positions of values anyway.
+tomlkit does not keep all bytes: it adds lines with LF to files with CRLF. It is also eight times as slow, and
+it does not provide the positions that problems need.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,9 +23,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change values of some top-level keys; REMOVE and None remove a key.
+    """Change values of some top-level keys. REMOVE or None as a value removes the key.
 
-    `expand` rewrites the changed keys entirely. Raises NoNull for a null inside a value.
+    `expand` rewrites the changed keys completely. Raises NoNull for a null inside a value.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -40,7 +40,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove the earlier values of repeated keys, with their lines."""
+    """Remove the lines of all but the last value of repeated keys."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -48,18 +48,18 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects the cuts of one text, and the lines to add at its top and end."""
+    """Editor that collects cuts in a text, and lines to add at its top and end."""
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
-        self.all_statements = statements(text)  # including earlier values of repeated keys
+        self.all_statements = statements(text)  # including the replaced values of repeated keys
         self.cuts: list[Cut] = []
-        self.top = ""  # lines of new keys, if the text has none above its first header
+        self.top = ""  # new keys for a text without keys above its first header
         self.sections: list[str] = []
 
     def result(self) -> str:
-        """Return the text after all cuts."""
+        """Return the edited text."""
         if self.top:
             self.insert_at_top(self.top)
         made = apply_cuts(self.text, self.cuts)
@@ -71,11 +71,11 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements of a path and everything below it."""
+        """Return the statements at a path and below it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Change the value of a path."""
+        """Change the value at a path."""
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -99,12 +99,12 @@ class _TomlEditor:
         return self.rewrite(path, new)
 
     def rewrite(self, path: KeyPath, new: Any) -> None:
-        """Rewrite a path entirely."""
+        """Replace the value at a path completely."""
         self.remove(path)
         self.add(path[:-1], path[-1], new)
 
     def remove(self, path: KeyPath) -> None:
-        """Remove the lines of a path."""
+        """Remove the lines of a path and everything below it."""
         for s in self.all_statements:
             if s.path[: len(path)] != path:
                 continue
@@ -112,7 +112,7 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table: after its last key, or as a section at the end."""
+        """Add a key to a table: after the table's last key, or as a section at the end."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -139,21 +139,21 @@ class _TomlEditor:
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
-        """Insert keys before the first header and the comments directly above it."""
+        """Insert keys before the first header, above the comments that directly precede it."""
         if self.statements:
             self.insert(comments_start(self.text, self.statements[0].start), lines + "\n")
         else:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        """Insert lines at the start of a line; a missing final newline stays missing."""
+        """Insert lines at the start of a line. If the text lacks a final newline, so does the result."""
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables where it differs; kept tables keep their bytes."""
+        """Change an array of tables, rewriting only the tables that differ."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -171,7 +171,7 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """Return the text of a changed value, rewriting only differences; `lines` as for `toml_value`."""
+        """Return the text for a changed value, rewriting only differences. `lines` is as in `toml_value`."""
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -186,7 +186,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the text of a changed inline table, or None to have it rewritten."""
+        """Return the text for a changed inline table, or None if it must be rewritten completely."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -194,7 +194,7 @@ class _TomlEditor:
         return found.written(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
-        """Yield the members of an inline table, as `items` does."""
+        """Yield the members of a changed inline table, in the form of `items`."""
         for i, entry in enumerate(table.entries):
             key = str(entry.path[0])
             if key in new:
@@ -207,13 +207,13 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the text of a changed array, or None to have it rewritten."""
+        """Return the text for a changed array, or None if it must be rewritten completely."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
-        """Yield the items of an array: index (-1 if new) and text (None if removed)."""
+        """Yield the items of a changed array: index (-1 if new) and text (None if removed)."""
         for step in steps(old, new):
             if step.kind == "comes":
                 yield -1, toml_value(step.new)

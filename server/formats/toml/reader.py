@@ -1,7 +1,7 @@
-"""TOML text → tree.
+"""TOML parser and writer.
 
-The standard library parses it, eight times as fast as tomlkit. It reports no positions; `statements` finds
-them on request.
+The standard library parses the text, eight times as fast as tomlkit. It reports no positions; `statements`
+finds them when they are needed.
 """
 
 import json
@@ -26,22 +26,24 @@ from server.formats.tree import (
 )
 
 _WHERE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
-_OPEN_STRING = re.compile(r"""Unterminated string|Expected "'|Illegal character '\\n'""")  # of a string
+_OPEN_STRING = re.compile(
+    r"""Unterminated string|Expected "'|Illegal character '\\n'"""
+)  # error messages about an unclosed string
 _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # maximum of repeated keys in a file
+MAX_REPEATS = 100  # limit for repeated keys in a file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML; dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
+    """Parse TOML. Dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
 
-    `positions` is filled with the position of every key and list item by path. Repeated keys are rejected,
-    unless `repeats` is given: then the last value counts, and the key is recorded there.
+    The position of every key and list item is added to `positions`, by path. Repeated keys are an error
+    unless `repeats` is given: then they are added to it, and the last value is used.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -51,7 +53,7 @@ def read_toml(
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
-    except ValueError as error:  # The number is too long for Python.
+    except ValueError as error:  # The number has too many digits for Python.
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
@@ -64,7 +66,9 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Replace the earlier values of repeated keys by spaces, and record the keys in `repeats`."""
+    """Return the text with spaces instead of all but the last value of repeated keys. Appends these keys to
+    `repeats`.
+    """
     for _ in range(MAX_REPEATS):
         try:
             tomllib.loads(text, parse_float=_float)
@@ -77,14 +81,16 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
                 repeats.append(repeated_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
-            break  # The caller reports why.
+            break  # The caller reports this error.
         else:
             break
     return text
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after a value that tomllib rejects because its key is repeated, else 0."""
+    """Return the index after the value that tomllib rejects because its key is repeated, or 0 for other
+    errors.
+    """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
         return 0
@@ -95,7 +101,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """Convert tomllib's dates and times to the API's text."""
+    """Convert tomllib's dates and times to the API's format."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -108,14 +114,16 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    """Return a number as written; infinity and NaN as in YAML, which no attribute accepts."""
+    """Return a number as written. Infinity and NaN are converted to YAML's notation, which all attributes
+    reject.
+    """
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
     return Plain(f"{sign}.{word}") if word in ("inf", "nan") else Plain(text.replace("_", ""))
 
 
 def _problem(message: str, text: str) -> SyntaxProblem:
-    """Return tomllib's error with the position at the end of its message."""
+    """Return tomllib's error as a SyntaxProblem, with the position parsed from its message."""
     where = _WHERE.search(message)
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
@@ -156,7 +164,7 @@ _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
 class NoNull(ValueError):
-    """Error for a null inside a value, which TOML can't represent."""
+    """Raised for a null inside a value, because TOML can't represent null."""
 
 
 def toml_key(key: str) -> str:
@@ -165,9 +173,9 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return a value as written after `=`, mappings inline. Raises NoNull.
+    """Return the text of a value for the right side of `=`. Mappings are written inline. Raises NoNull.
 
-    `lines`: multi-line text may span lines. `quote` is the former quoting of the text.
+    With `lines`, a multi-line text may span lines. `quote` is the quote character of the previous text.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -187,12 +195,12 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
 
 
 def toml_entry(key: str, value: Any) -> str:
-    """Return `key = value` with a newline."""
+    """Return `key = value` and a newline."""
     return f"{toml_key(key)} = {toml_value(value, lines=True)}\n"
 
 
 def is_section(value: Any) -> bool:
-    """Whether a value gets its own header: a mapping, or a list of mappings."""
+    """Whether a value is written under its own header: a mapping, or a list of mappings."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -201,7 +209,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return a mapping below `[keys]`, or each mapping of a list below `[[keys]]`."""
+    """Return a mapping under `[keys]`, or each mapping in a list under `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -209,7 +217,7 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the entries of a mapping, then its sections; `keys` is the path of the mapping."""
+    """Return the entries of a mapping, followed by its sections. `keys` is the path to the mapping."""
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):
@@ -229,12 +237,12 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return text in quotes on one line. TOML's escapes are JSON's, plus one character."""
+    """Return a text in quotes on one line. TOML's escapes are JSON's, except for one more character."""
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _stands_bare(text: str) -> bool:
-    """Whether TOML reads unquoted text as a number, date or time."""
+    """Whether TOML parses the unquoted text as a number, date or time."""
     try:
         tomllib.loads(f"_ = {text}")
     except ValueError:

@@ -1,7 +1,7 @@
-"""Statements of a TOML text with their spans, as character indexes.
+"""Statements of a TOML text, with their spans as character indexes.
 
-tomllib must have accepted the text, so nothing is checked here. tomllib has no positions, and tomlkit does
-not expose them.
+tomllib reports no positions, and tomlkit does not expose them. The text must be one that tomllib accepted:
+nothing is validated here.
 """
 
 import re
@@ -22,14 +22,14 @@ _SCALAR = re.compile(
     r"|'''[\s\S]*?'{3,5}"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
-    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # A date and its time may have a space between them.
+    r"|[^,\]}#\r\n]+?(?=[ \t]*(?:[,\]}#\r\n]|\Z))"  # A space may separate a date and its time.
 )
 _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 
 @dataclass(slots=True)
 class Value:
-    """Value after `=`, or in an array or inline table, from `start` to `end`, with nested `entries`."""
+    """A value from `start` to `end`: on the right side of `=`, in an array or in an inline table."""
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -39,7 +39,9 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """Key with its value, or array item: its path in the container, and its start."""
+    """A key with its value in an inline table, or an item in an array: path in the
+    container, start, value.
+    """
 
     path: KeyPath
     start: int
@@ -48,9 +50,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """Key with its value, or table header without one; `path` starts at the top.
+    """A key with its value, or a table header (`value` is None). `path` starts at the top level.
 
-    `table` is the path of its header. A table in an array has its index in the path.
+    `table` is the path of the header above. For a table in an array, the path contains its index.
     """
 
     path: KeyPath
@@ -61,9 +63,9 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return the statements of a TOML text in order."""
+    """Return all statements of a TOML text, in order."""
     found: list[Statement] = []
-    lengths: dict[KeyPath, int] = {}  # of the arrays of tables
+    lengths: dict[KeyPath, int] = {}  # lengths of the arrays of tables
     table: KeyPath = ()
     at = _skip(text, 0)
     while at < len(text):
@@ -85,7 +87,9 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """Return the path of a header's table; each array of tables contributes the index of its last table."""
+    """Return the path of the table that a header opens. For each array of tables, it contains the last
+    table's index.
+    """
     path: KeyPath = ()
     for i, key in enumerate(keys):
         path = (*path, key)
@@ -97,7 +101,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """Return the parts of a dotted key at an index, and the index after it."""
+    """Return the parts of the dotted key at an index, and the index after it."""
     parts = []
     while part := _PART.match(text, at):
         parts.append(_key(part[0]))
@@ -110,7 +114,7 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
 
 
 def _key(written: str) -> str:
-    """Return the text of a key that may be quoted and escaped."""
+    """Return a key without quotes and escapes."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
 
 
@@ -162,26 +166,26 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def earlier_of_last(text: str) -> Statement | None:
-    """Return the statement that the last one repeats: the same key below the same header, or None.
+    """Return the statement with the same key and header as the text's last statement, or None.
 
-    The text ends after the value that tomllib rejected, so everything before it is valid.
+    The text must end after the value that tomllib rejected, so everything before it is valid.
     """
     try:
         *above, last = statements(text)
-    except (ValueError, IndexError):  # It is rejected for another reason, in the middle of a statement.
+    except (ValueError, IndexError):  # tomllib rejected the text for another reason, inside a statement.
         return None
     same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
     return same[0] if same and last.value and last.end == len(text) else None
 
 
 def blanked(text: str, statement: Statement) -> str:
-    """Replace a statement by spaces, so that other characters keep their positions."""
+    """Return the text with spaces instead of a statement, so other characters keep their positions."""
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return the RepeatedKey of a statement; the repeating value ends at `end`."""
+    """Return the RepeatedKey for a statement. `end` is the index after the value that repeats its key."""
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]
@@ -199,14 +203,14 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # The tables in a dotted key start there too.
+        for end in range(1, len(path)):  # The tables of a dotted key start at the same position.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield path, start and value of every statement and every nested entry."""
+    """Yield (path, start, value) for every statement and every nested entry."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

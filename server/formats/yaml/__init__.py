@@ -1,1 +1,1 @@
-"""YAML: text → tree with positions, values → text, and edits that keep every other byte."""
+"""YAML: parser with positions, writer, and an editor that keeps all other bytes."""

@@ -1,8 +1,7 @@
-"""Edits of YAML files that keep every other byte.
+"""YAML editor: changes values and keeps all other bytes.
 
-`edit_yaml` takes the text, its tree, and new values of some top-level keys. It cuts the text at the spans of
-the syntax tree and inserts the output of `yaml.writer`. The caller parses the result and rejects an edit with
-any other effect.
+`edit_yaml` cuts the text at the spans of its syntax tree and inserts the output of `yaml.writer`. The caller
+parses the result, and rejects the edit if it has any other effect.
 """
 
 import re
@@ -28,7 +27,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the text of a flow collection with another value, or None if it can't be edited item by item."""
+    """Return the text of a flow collection with a new value, or None if it can't be edited item by item."""
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -71,13 +70,13 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
 
 
 def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
-    """Return the text of a value in a flow collection, changed."""
+    """Return the text for a changed value inside a flow collection."""
     made = change_flow(text, node, tree, value)
     return made or _write_scalar(value, node.style if node.kind == "scalar" else "")
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return a scalar for a flow collection, with its former quotes if possible."""
+    """Return the text for a scalar in a flow collection, with its previous quotes if possible."""
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -91,9 +90,9 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change values of some top-level keys; REMOVE removes a key.
+    """Change values of some top-level keys. REMOVE as a value removes the key.
 
-    `expand` also writes out every key that contains an anchor or alias.
+    `expand` also rewrites every key whose value contains an anchor or alias, with the anchors resolved.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -101,7 +100,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
-        # Without its last newline, a new multi-line text at the end would be parsed differently.
+        # Without a final newline, a new multi-line text at the end would be parsed differently.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
         return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
@@ -115,7 +114,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove the earlier values of repeated keys."""
+    """Remove all but the last value of repeated keys."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -130,7 +129,7 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects the cuts of one text. Keys in `forced` are rewritten even if unchanged."""
+    """Editor that collects cuts in a text. Keys in `forced` are rewritten even if unchanged."""
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -138,7 +137,9 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Add changes that write out all keys with anchors or aliases, and the keys of << merges."""
+        """Return the changes, extended to rewrite all keys with anchors or aliases, and all keys of <<
+        merges.
+        """
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
         self.forced = shared | {"<<"} if merges else shared
@@ -146,7 +147,7 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys of a block mapping."""
+        """Change, remove and add keys in a block mapping."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -163,7 +164,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Cut the earlier values of repeated keys."""
+        """Cut all but the last value of repeated keys."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -180,13 +181,13 @@ class _YamlEditor:
             return
         for i in gone:
             start = node.keys[i].start
-            if self.text[line_start(self.text, start) : start].strip():  # after the dash of a list item
+            if self.text[line_start(self.text, start) : start].strip():  # after a list item's dash
                 self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
             else:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Replace the value of a key in a block mapping."""
+        """Change the value of a key in a block mapping."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -208,10 +209,10 @@ class _YamlEditor:
         return None
 
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Change a flow collection where it differs; return False to have it rewritten.
+        """Change a flow collection item by item. Return False if it must be rewritten.
 
-        A collection on one line is rewritten if it gets nested collections, which are easier to read in block
-        style.
+        A collection on one line is rewritten if it gets nested collections, because these are more readable
+        in block style.
         """
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
@@ -222,7 +223,7 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        """Whether an indented comment follows, which a literal block would absorb."""
+        """Whether an indented comment follows, which would become part of a literal block."""
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
@@ -230,19 +231,21 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Write a value's first line after the colon and the rest below; keep a comment there."""
+        """Replace the text after a key's colon: the value's first line, then its other lines. A comment is
+        kept.
+        """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
         below = self.indented(rest, self.margin(key.start)).removesuffix(self.newline)
         comment = self.comment(node, colon)
         if first and line_end(text, colon) >= node.start > colon + 1:
-            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # keeps the spaces
+            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # Keep the spaces after the colon.
         end = max(self.trimmed_end(node), colon + 1)
         lines = first + comment + (self.newline + below if below else "")
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment after the first line of a block, or after the last line of anything else."""
+        """Return the comment after a value: on the first line of a block, otherwise on the last line."""
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -253,7 +256,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list where it differs; kept and moved items keep their bytes and comments."""
+        """Change a block list. Unchanged and moved items keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -274,7 +277,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return the lines of each item of a block list."""
+        """Return the lines of each item in a block list."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -288,12 +291,12 @@ class _YamlEditor:
         return found
 
     def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
-        """Insert the lines of items before an item and its comments, or after the last."""
+        """Insert lines before item `i` and its comments, or after the last item."""
         at = lines[i].comments if i < len(lines) else lines[-1].end
         self.cuts.append(Cut(at, at, added))
 
     def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
-        """Change an item of a block list: by key, by scalar, or as whole lines."""
+        """Change an item in a block list: key by key, as a scalar, or by replacing its lines."""
         if self.same_shape(node, tree, value):
             gone = {k: REMOVE for k in tree if k not in value}
             return self.mapping(node, tree, {**value, **gone})
@@ -308,7 +311,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether a list item can be changed by key."""
+        """Whether a list item can be changed key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -325,7 +328,7 @@ class _YamlEditor:
         return self.indented(lines, margin)
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Write a file's flow mapping, member by member if possible."""
+        """Change a file that consists of one flow mapping, member by member if possible."""
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return
@@ -334,12 +337,12 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        """Return white space as wide as the text before a key on its line, which may contain `? `."""
+        """Return the indentation of a key. A preceding `? ` is not part of it."""
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        """Return the end of a node without the white space in the span of a block scalar."""
+        """Return a node's end without trailing line breaks and, for a block scalar, trailing white space."""
         end = node.end
         blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
         while end > node.start and self.text[end - 1] in blank:
@@ -347,11 +350,11 @@ class _YamlEditor:
         return end
 
     def column(self, at: int) -> int:
-        """Return the distance of an index from the start of its line."""
+        """Return the distance from the start of the line to an index."""
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return the indentation of dashes below their key, as in the first list of a mapping; else 2."""
+        """Return the indentation of dashes relative to their key: that of the mapping's first list, or 2."""
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -381,7 +384,11 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Span of the lines of a block list's item, the start of the comments above it, and its dash."""
+    """Lines of an item in a block list.
+
+    `comments` is the start of the comments above the item, `start` and `end` are the span of its lines, and
+    `dash` is the index of its dash.
+    """
 
     comments: int
     start: int
@@ -389,12 +396,12 @@ class _ItemLines:
     end: int
 
     def of(self, text: str) -> str:
-        """Return the lines with the comments above them."""
+        """Return the lines, including the comments above them."""
         return text[self.comments : self.end]
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return a value as written under a key: the text after the colon, and the lines below."""
+    """Return the text for a value under a key: the rest of the key's line, and the lines below."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 
@@ -405,7 +412,7 @@ def _shares(node: Node) -> bool:
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a value fits on one line: no nested collections, no multi-line text."""
+    """Whether a value fits on one line: it contains neither nested collections nor multi-line text."""
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

@@ -1,6 +1,6 @@
-"""YAML text → tree.
+"""YAML parser.
 
-The parser uses libyaml's events instead of PyYAML's loaders, which type scalars by YAML 1.1, lose quotes and
+It uses libyaml's events. PyYAML's loaders are unsuitable: they type scalars by YAML 1.1, discard quotes and
 lines, and recurse.
 """
 
@@ -13,7 +13,8 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# libyaml reads ahead, and since 0.2.6 rejects 1000 nested brackets before `open` is called.
+# Since 0.2.6, libyaml itself rejects 1000 nested brackets. It reads ahead, so this precedes our check in
+# `open`.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 
 
@@ -22,14 +23,14 @@ def read_yaml(
 ) -> Tree:
     """Parse one YAML document into a tree, None if it is empty. Raises SyntaxProblem.
 
-    `positions` is filled with the position of every key and list item by path. Repeated keys are rejected,
-    unless `repeats` is given: then the last value counts, and the key is recorded there.
+    The position of every key and list item is added to `positions`, by path. Repeated keys are an error
+    unless `repeats` is given: then they are added to it, and the last value is used.
     """
     loader = LOADER(text)
     try:
         builder = _Builder(positions, repeats)
         tree = builder.build(loader)
-        if builder.repeated and positions is None:  # Only repeated keys need positions.
+        if builder.repeated and positions is None:  # Positions are needed only if keys are repeated.
             return read_yaml(text, {}, repeats)
         if repeats is not None:
             repeats.extend(builder.repeated)
@@ -60,10 +61,10 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return where the unclosed quote behind an error starts, or None.
+    """Return the position of the unclosed quote that caused an error, or None.
 
-    Either nothing closes it, or a quote on a later line does, so that the quoted text ends on the line of the
-    error.
+    The quote may be closed by another quote on a later line by mistake. In this case, the quoted text ends on
+    the line of the error.
     """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
@@ -83,7 +84,7 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return where the bracket behind an error on a later line opens, or None."""
+    """Return the position of the unclosed bracket that caused an error on a later line, or None."""
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -105,23 +106,23 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder of a tree from events, with its own stack, so deep nesting can't exhaust Python's."""
+    """Builder for a tree from events. It has its own stack, so deep nesting can't exhaust Python's."""
 
     def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
         self.positions = positions
         self.is_strict = repeats is None
         self.repeated: list[RepeatedKey] = []
-        self.replaced: list[Tree] = []  # the values that counted before; they keep the ids in `merged` unique
+        self.replaced: list[Tree] = []  # replaced values; keeping them alive keeps the ids in `merged` unique
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
-        self.keys: list[Any] = []  # for each open container: the key awaiting a value, or _NO_KEY
-        self.path: list[Any] = []  # for each open container: its key or index in the one around it
+        self.keys: list[Any] = []  # per open container: the key that awaits a value, or _NO_KEY
+        self.path: list[Any] = []  # per open container: its key or index in its parent
         self.root: Tree = None
         self.nodes = 0
-        self.merged: set[tuple[int, str]] = set()  # keys that << merged, by container
+        self.merged: set[tuple[int, str]] = set()  # (id of the container, key) for each key from a << merge
 
     def build(self, loader: Any) -> Tree:
-        """Return the tree of all events. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
+        """Return the tree. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -129,7 +130,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # Most events are scalars, so `put` is inlined for them: parsing is most of a cold start.
+                # `put` is inlined for scalars, the most frequent events: a cold start mostly consists of
+                # parsing.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -158,7 +160,7 @@ class _Builder:
                     raise _refusal(event, "a second YAML document starts here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                # The value of an alias is nested once more.
+                # Aliases increase the depth.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
@@ -178,12 +180,12 @@ class _Builder:
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # A mapping written directly after << is complete now.
+        if self.keys and self.keys[-1] is _MERGE:  # A mapping directly after << is now complete.
             self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
-        """Return the value of an alias. Its values are counted again, to bound expansion."""
+        """Return the value of an alias. Its values are counted again, which limits expansion."""
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
@@ -194,13 +196,13 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
-        """Count values. Raises SyntaxProblem beyond MAX_NODES."""
+        """Count values. Raises SyntaxProblem if there are more than MAX_NODES."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Store a value as the next item; return its key or index."""
+        """Store a value as the next item. Return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -238,7 +240,7 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        """Record a repeated key, and drop the positions in its earlier value."""
+        """Record a repeated key, and delete the positions in its previous value."""
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
@@ -249,7 +251,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add the keys of a << merge that the mapping does not have."""
+        """Add the keys from a << merge that the mapping lacks."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "point it at one")
@@ -271,7 +273,7 @@ class _Builder:
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
     def note_value(self, key: Any, event: Any) -> None:
-        """Record the column of a key's scalar if it is on the same line."""
+        """Record the column of a scalar on the same line as its key."""
         at, start = (*self.path[1:], key), event.start_mark
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]
@@ -280,7 +282,7 @@ class _Builder:
 
 
 _NO_KEY: Any = object()
-_MERGE: Any = object()  # the key << without quotes
+_MERGE: Any = object()  # the unquoted key <<
 
 
 def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
@@ -310,7 +312,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Return the node of the document in a YAML text, or None if it is empty."""
+    """Return the syntax tree of a YAML text, or None if it is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []
@@ -360,7 +362,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """Set the end of a collection; libyaml reports the end of a block only at the next token."""
+    """Set the end of a collection. libyaml reports a block's end only at the next token."""
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:

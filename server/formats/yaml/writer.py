@@ -1,8 +1,8 @@
-"""Values → YAML text in the style of the surrounding file.
+"""YAML writer that keeps the style of the surrounding file.
 
-ruamel.yaml's emitter writes YAML from events, which is five times as fast as building its tree first. Quoting
-is decided here, so that text stays text for readers of YAML 1.1 and 1.2: `NO`, `1.10`, `~` and `2024-01-01`
-are quoted, `Hello` is not.
+ruamel.yaml's emitter writes YAML from events. This is five times as fast as creating a ruamel.yaml document
+first. This module decides about quotes, so that texts remain texts in YAML 1.1 and 1.2: `NO`, `1.10`, `~` and
+`2024-01-01` are quoted, but `Hello` is not.
 """
 
 import io
@@ -22,8 +22,8 @@ _LINE_CHARS = 1_000_000_000  # Lines are never wrapped.
 ESCAPED = "escaped"
 _PLAIN = re.compile(r"[^\W\d][^\n]*|[0-9][^\n]*[^\W\d_][^\n]*")
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\ufffe\uffff]")
-_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # types that YAML 1.1 resolves plain text to, except:
-_YAML_1_1 = frozenset({"y", "Y", "n", "N"})
+_RESOLVERS = yaml.SafeLoader.yaml_implicit_resolvers  # how YAML 1.1 types unquoted text
+_YAML_1_1 = frozenset({"y", "Y", "n", "N"})  # booleans in YAML 1.1 that the resolvers lack
 _STRING = Tag(suffix="tag:yaml.org,2002:str")
 
 
@@ -41,14 +41,14 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff\uf
 class _Emitter(Emitter):
     """ruamel.yaml's emitter without a serializer.
 
-    The library's methods loop over characters. These use regular expressions for the same output, and call
-    the library for unusual line breaks and for wrapping.
+    The library's methods loop over characters. These methods use regular expressions for the same output. For
+    unusual line breaks and wrapped lines, they call the library's methods.
     """
 
     use_version = (1, 2)
 
     def analyze_scalar(self, scalar: str) -> ScalarAnalysis:
-        """Return the styles a text may have, like the library's method but without its Python loop."""
+        """Return the styles that are possible for a text. Same result as the library's method, but faster."""
         if not scalar:
             analysis: ScalarAnalysis = super().analyze_scalar(scalar)
             return analysis
@@ -104,12 +104,12 @@ class _Emitter(Emitter):
         return self.write_line_break()
 
     def fits(self, written: str) -> bool:
-        """Whether the output for a text stays on the line where it starts."""
+        """Whether a text can be written without line breaks or wrapping."""
         short = self.column + len(written) < self.best_width
         return short and not self.root_context and not _BREAK.search(written)
 
     def escape(self, found: re.Match[str]) -> str:
-        """Return the escape sequence of a character in double quotes."""
+        """Return the escape sequence for a character in double quotes."""
         char = found.group()
         if char in self.ESCAPE_REPLACEMENTS:
             return "\\" + str(self.ESCAPE_REPLACEMENTS[char])
@@ -117,7 +117,7 @@ class _Emitter(Emitter):
 
 
 def is_safe_plain(text: str, *, flow: bool = False) -> bool:
-    """Whether unquoted text is read as that text by every YAML reader."""
+    """Whether every YAML parser reads the unquoted text as that text."""
     if not _PLAIN.fullmatch(text) or text in _YAML_1_1 or text != text.strip() or _UNSAFE.search(text):
         return False
     if ": " in text or " #" in text or "\t" in text or text.endswith(":"):
@@ -133,17 +133,18 @@ def is_safe_plain(text: str, *, flow: bool = False) -> bool:
 
 
 def yaml_entry(key: str, value: Any, *, offset: int = 2, flow: bool = False, quote: str = "") -> str:
-    """Return `key: value` as lines that end in a newline, at column 0.
+    """Return `key: value` as lines without indentation, each with a newline.
 
-    `offset` is the indentation of dashes below their key. `flow` writes collections in brackets. `quote` is
-    the former quoting, kept if possible; ESCAPED writes multi-line text on one line.
+    - `offset` is the indentation of dashes relative to their key.
+    - `flow` writes collections in brackets.
+    - `quote` is the previous quote character, kept if possible. ESCAPED writes a multi-line text on one line.
     """
     style = _keep_quotes(value, quote)
     return _emit([_text(key), *([_scalar(value, style)] if style else _events(value, flow=flow))], offset)
 
 
 def yaml_mapping(values: Mapping[str, Any]) -> str:
-    """Return the entries of a mapping as `yaml_entry` writes them."""
+    """Return all entries of a mapping, as `yaml_entry` writes them."""
     entries = [event for key, value in values.items() for event in (_text(key), *_events(value))]
     return _emit(entries, 2) if entries else ""
 
@@ -167,7 +168,7 @@ def _write(emitter: Emitter, entries: list[events.Event], offset: int) -> None:
 
 
 def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
-    """Yield the events of a value."""
+    """Yield the events for a value."""
     if isinstance(value, dict):
         yield events.MappingStartEvent(None, None, True, flow_style=flow or not value)
         for key, item in value.items():
@@ -186,7 +187,7 @@ def _events(value: Any, *, flow: bool = False) -> Iterator[events.Event]:
 
 
 def _text(text: str, *, flow: bool = False, block: bool = False) -> events.Event:
-    """Return the event of a text; `block`: multi-line text may be a literal block."""
+    """Return the event for a text. `block` allows a literal block for multi-line text."""
     if type(text) is Plain or is_safe_plain(text, flow=flow):
         return _scalar(text, "")
     if block and _fits_block(text):
@@ -212,7 +213,7 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the style that keeps a text's former quotes, "" if that is not possible."""
+    """Return the style that keeps a text's previous quotes, or "" if that is not possible."""
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
@@ -221,7 +222,7 @@ def _keep_quotes(value: Any, quote: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether multi-line text survives a literal block unchanged and readable."""
+    """Whether a multi-line text can be written as a literal block, unchanged and readable."""
     if "\n" not in text.rstrip("\n") or _UNSAFE.search(text):
         return False
     lines = text.split("\n")
