@@ -1,7 +1,7 @@
-"""Searched versions of a site's documents, and their keys in the index.
+"""Catalog of the searchable document versions, and their keys in the search index.
 
-A published document without a different draft is one version of both statuses; a different draft is another
-version. Versions with the same access permissions form a group.
+A published document is one version with both statuses, unless it has a different draft. In this case, the
+draft is another version. Versions with the same type, locale and statuses form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,9 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What access to a version depends on: type, locale, and the statuses that show it."""
+    """The attributes of a version that determine who may see it: type, locale, and the statuses in which it
+    is visible.
+    """
 
     uid: str
     locale: str
@@ -24,7 +26,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Return the group of a `str()`."""
+        """Parse the result of `str()`."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -34,7 +36,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """One searched version."""
+    """A searchable version."""
 
     document: Document
     group: Group
@@ -42,9 +44,9 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """Published versions and differing drafts of a type in one locale.
+    """A type's published versions and differing drafts in one locale.
 
-    `lists` are the two lists of the snapshot they were made from.
+    `lists` are the two lists in the snapshot from which this was created.
     """
 
     lists: tuple[object, object]
@@ -56,7 +58,7 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searched versions, reusing those of `before` whose lists are unchanged."""
+    """Return all searchable versions. Versions in `before` are reused if their lists are unchanged."""
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -81,7 +83,7 @@ def catalog(state: State, before: Catalog) -> Catalog:
 
 
 def size(found: Catalog) -> int:
-    """Return the number of versions."""
+    """Return the number of versions in a catalog."""
     return sum(len(some.published) + len(some.drafts) for some in found.values())
 
 
@@ -89,14 +91,14 @@ _NO_VERSIONS = LocaleVersions((None, None), {}, {})
 
 
 def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersion]:
-    """Yield all versions by type."""
+    """Yield all versions in a catalog."""
     for version in changes({}, found, types).values():
         assert version is not None
         yield version
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Yield new or changed versions by key; None for removed ones."""
+    """Return the new and changed versions by key. The value for a removed version is None."""
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -108,7 +110,9 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """Yield the changes of one type and locale; a draft changes the group of its published version."""
+    """Yield the changes in one type and locale. A new or deleted draft also changes its published version's
+    group.
+    """
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
     live, draft, both = (
@@ -129,7 +133,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the document of a key; None if it was removed."""
+    """Return the document for a key, or None if it was removed."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

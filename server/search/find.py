@@ -1,4 +1,4 @@
-"""Search from the index, or by scanning all documents until the index is complete."""
+"""Search: with the index or, until the index is complete, by scanning all documents."""
 
 import logging
 import re
@@ -26,10 +26,10 @@ from server.site.site import State
 
 # --- scan -----------------------------------------------------------------------------------------
 
-Ranked = list[tuple[float, Document]]  # with their scores, best first
+Ranked = list[tuple[float, Document]]  # (score, document), best first
 _SPACE = re.compile(r"\s+")
-_STEPS_PER_VERSION = 20  # For reading the texts of a version.
-_LOG2_CHARS_PER_STEP = 6  # For folding 64 characters and testing each clause.
+_STEPS_PER_VERSION = 20  # to read a version's texts
+_LOG2_CHARS_PER_STEP = 6  # to fold 64 characters and test one clause on them
 
 
 def scan(
@@ -39,9 +39,10 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Return the versions with enough of the words, or any if none has enough, and counts by group.
+    """Search by scanning. Return the matching versions and the number of matches by group.
 
-    Equal scores are ordered by type and id.
+    A match must contain enough of the words (see `enough`). If no version does, one word is sufficient. Equal
+    scores are sorted by type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -79,7 +80,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """A clause as a pattern for texts of one language."""
+    """A clause compiled to a regular expression, for texts in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -90,7 +91,7 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document; 0 without a match."""
+        """Return a document's score; 0 if it does not match."""
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -118,18 +119,20 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# Searches that may wait for their turn, and for how long.
+# Length of the queue of searches, and the longest wait.
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # A suggestion costs about as much as this many documents.
-REBUILD_INTERVAL_S = 600.0  # Minimum time between rebuilds of a damaged index.
+_STEPS_PER_SUGGESTION = 1000  # A suggestion costs about as much as 1000 steps.
+REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Documents that a search may find; `statuses` has the visible status of each type, by uid.
+    """The documents that a search can find.
 
-    Types without a status are hidden. `types` and `locale` narrow results but not counts, so facets show what
-    another choice would find.
+    - `statuses`: the visible status of each type, by uid. Types that are missing here are hidden.
+    - `types` and `locale` restrict the results but not the counts, so facets show the counts for other
+      choices.
+    - `unlocalized`: uids of types without locales.
     """
 
     statuses: Mapping[str, str]
@@ -138,7 +141,7 @@ class Scope:
     unlocalized: frozenset[str] = frozenset()
 
     def permits(self, group: Group) -> bool:
-        """Return whether the viewer has access to a group."""
+        """Return whether the caller may see a group."""
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
@@ -146,19 +149,19 @@ class Scope:
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Return whether a group has the requested locale; types without locales have all."""
+        """Return whether a group matches the requested locale. Types without locales match every locale."""
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
-        """Return whether a group belongs to the results."""
+        """Return whether a group's versions belong in the results."""
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores, counts by group, and a suggestion.
+    """A page of results with scores, the number of matches by group, and a spelling suggestion.
 
-    `indexed` is whether they are from the index; `status` is the index's, if there is one.
+    `indexed`: the index was used. `status` is the index's status, or None if there is no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -169,7 +172,7 @@ class Results:
 
 
 class Search:
-    """Search of a site: one for each process, used by one thread at a time."""
+    """Search for one site. Each process has one; it handles one search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -192,16 +195,17 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` visible results from `start` on.
+        """Return at most `limit` results that the scope permits, starting at index `start`.
 
-        Uses the index only for the `current` state. Raises LimitError if the request costs too much, and
-        BusyError if too many searches wait.
+        Only the `current` state can be searched with the index. Raises LimitError if the request costs too
+        much, and BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # Its own limit, so that no thread waits for a turn while holding another.
+        # A separate budget: with the request's, this thread could wait for a second mutex while it holds the
+        # first.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
@@ -217,7 +221,7 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Return results from the index; None if it is not current."""
+        """Search with the index. Return None if the index is unusable or out of date."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -259,7 +263,9 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader of the current index; None if its shape is not `wanted`."""
+        """Return a reader for the current index, or None if the index was not built for
+        the shape `wanted`.
+        """
         now = signature(self.folder)
         if now != self._signature or now is None:
             before, self._status = self._status, read_status(self.folder)
@@ -323,9 +329,9 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether an exception may come from a damaged index.
+    """Return whether an exception may be caused by a damaged index.
 
-    Then whoosh may raise anything, and what it reads may be no text or key.
+    With a damaged index, whoosh can raise any exception, or return invalid texts and keys.
     """
     if isinstance(error, BifolioError | MemoryError):
         return False
@@ -340,12 +346,15 @@ def _visible_state(status: Status) -> tuple[str, str, int]:
 
 
 def total(found: Results, scope: Scope) -> int:
-    """Return the number of results."""
+    """Return the total number of results."""
     return sum(count for group, count in found.counts.items() if scope.wants(group))
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Return counts by type (uid) and by locale, each without the condition on itself."""
+    """Return the number of matches by type (uid) and by locale.
+
+    The counts by type ignore the requested types, and the counts by locale ignore the requested locale.
+    """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()
     for group, count in found.counts.items():

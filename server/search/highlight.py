@@ -1,4 +1,4 @@
-"""Highlighting: matched words of a document in fragments of text."""
+"""Highlighting: fragments of a document's text with the matching words marked."""
 
 from collections.abc import Iterator
 
@@ -10,25 +10,25 @@ from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
 
 MAX_FRAGMENT_CHARS = 180
-MAX_FRAGMENTS = 2  # Of an attribute.
-MAX_SEARCHED_CHARS = 200_000  # Of an attribute.
-# For all texts of a response: about 12,000 new words or five million characters
-# of known words.
+MAX_FRAGMENTS = 2  # per attribute
+MAX_SEARCHED_CHARS = 200_000  # per attribute
+# Per response: enough for about 12,000 distinct words, or for five million characters
+# of repeated words.
 MAX_STEPS = 150_000
-_STEPS_PER_WORD = 12  # For stemming a word.
-_LOG2_CHARS_PER_STEP = 5  # For reading 32 characters.
+_STEPS_PER_WORD = 12  # to stem a word
+_LOG2_CHARS_PER_STEP = 5  # to read 32 characters
 
-Fragment = list[tuple[str, bool]]  # pieces of a text, each with whether it matches
+Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """Remaining steps for highlighting in one response, charged to the request's budget."""
+    """Remaining steps for highlighting in one response. They are also charged to the request's budget."""
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
-        """Count steps. Raises what `Budget.spend` raises."""
+        """Charge steps. Raises the errors of `Budget.spend`."""
         self._left -= steps
         self._budget.spend(steps)
 
@@ -38,7 +38,7 @@ class Effort:
 
 
 class Finder:
-    """Matcher of a question's words in texts of one language, while `effort` lasts."""
+    """Matcher for a question's words in texts of one language. It stops when `effort` is used up."""
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -49,13 +49,13 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # First letters of matching words, which rule out most words.
+        # The first letters of matching words: a cheap test that rejects most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word, as written, matches."""
+        """Return whether a word from a text matches."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -68,20 +68,20 @@ class Finder:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of matching words in a text."""
+        """Return the spans of the matching words in a text."""
         self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return fragments by attribute, best first; fewer or none after the finder's effort is spent."""
+    """Return the best fragments by attribute. There are fewer or none when the finder's effort is used up."""
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
         if finder.effort.is_over():
             break
         if text.kind == "uid":
-            continue  # It is made from the title, which is shown anyway.
+            continue  # A uid is derived from the title, which is displayed anyway.
         for paragraph in _paragraphs(text):
             if finder.effort.is_over():
                 break
@@ -98,7 +98,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """Finders of one response by language, which share their effort."""
+    """Finders for one response, by language. They share one effort."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
@@ -113,7 +113,9 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """Split a text into paragraphs; Markdown keeps its markup, since few paragraphs are shown."""
+    """Split a text into paragraphs. Markdown markup is kept, because only a few
+    paragraphs will be displayed.
+    """
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
     else:
@@ -130,7 +132,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Cut a text to MAX_FRAGMENT_CHARS around the first span, as pieces."""
+    """Return a part of the text around the first span, as pieces with at most MAX_FRAGMENT_CHARS in total."""
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

@@ -1,7 +1,8 @@
-"""The process that writes the index: `python -m server.search.indexer FOLDER`.
+"""The process that writes the search index: `python -m server.search.indexer FOLDER`.
 
-It has a low priority, so indexing never delays a request. It reads commands from standard input and writes a
-response to each (see `writer_process`), and ends with its parent. Unchanged versions are skipped by digest.
+It has a low priority, so indexing does not slow down requests. It reads commands from standard input, writes
+a response to each (see `writer_process`), and exits with its parent. Versions with an unchanged digest are
+skipped.
 """
 
 import contextlib
@@ -25,10 +26,10 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer of the index in a folder. Its public methods are the commands."""
+    """Writer for the index in a folder. Its public methods are the commands."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index, or begin an empty one if it is damaged or of another version."""
+        """Open the index. If it is damaged or has another version, create an empty one."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -51,13 +52,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions; an index of another shape is unused until then."""
+        """Prepare to receive all versions. If the index has another shape, it is not used until they are
+        complete.
+        """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index or remove versions, and return how many differed."""
+        """Index or remove versions. Return the number of versions that differed from the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -76,14 +79,14 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number of an attribute; new names get the next one."""
+        """Return an attribute's number. A new name gets the next free number."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. A `shape` marks the index as complete."""
+        """Make all changes visible to readers. A non-empty `shape` marks the index as complete."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -112,7 +115,7 @@ def _read(text: Text) -> list[str]:
 
 
 def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
-    """Execute commands until the input ends, or one fails."""
+    """Execute commands until the input ends or a command fails."""
     try:
         indexer = Indexer(folder)
         _answer(answers, indexer.status.documents)
@@ -121,13 +124,13 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
             _answer(answers, _execute(indexer, name, arguments))
     except OSError as error:
         _answer(answers, f"{error.strerror or error}")
-    except Exception as error:  # For a damaged index, whoosh may raise any exception.
+    except Exception as error:  # With a damaged index, whoosh can raise any exception.
         (folder / DAMAGED_FILE).touch()
         _answer(answers, f"{type(error).__name__}: {error}")
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Run a command. Raises its errors, and OSError if files of the index are missing."""
+    """Execute a command. Raises the command's errors, and OSError if the index was deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -149,7 +152,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """End with the parent process, however that ended."""
+    """Exit when the parent process has ended, even if it crashed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)

@@ -1,12 +1,12 @@
-"""What somebody types into a search box → a Question, in frozen values.
+"""Parser for search input: turns text into an immutable Question.
 
     tide tables          both words, in any form; the last one may be unfinished
-    "slack water"        these words in this order
-    title:tide           in one attribute
+    "slack water"        both words in this order
+    title:tide           the word in this attribute
     -ferry               without this word
-    light*               words that begin like this
+    light*               words that start with this text
 
-Everything else is read as words: no text is an error.
+Everything else is parsed as words. No input is invalid.
 """
 
 import re
@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A word, or several in order; with `open`, the last one may be unfinished."""
+    """One word, or several words in order. With `open`, the last word may be incomplete."""
 
     words: tuple[str, ...]
     field: str | None = None
@@ -32,13 +32,15 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether results must match: it names an attribute or several words in order."""
+        """Whether every result must match this clause: it names an attribute, or has
+        several words in order.
+        """
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Clauses to match and to exclude. `text` is the input."""
+    """Parsed search input: clauses to match and clauses to exclude. `text` is the input."""
 
     text: str
     wanted: tuple[Clause, ...]
@@ -46,14 +48,14 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of some words a result must have: all of two, two of three, four of five."""
+    """Return how many of `words` words a result must contain: two of two, two of three, four of five."""
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse a text; `fields` are the attributes it can name.
+    """Parse search input. `fields` are the attributes that it can name.
 
-    With `unfinished`, the last word may be the beginning of one.
+    With `unfinished`, the last word may be incomplete.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS
@@ -81,7 +83,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the input with some words replaced; `words` has them as typed."""
+    """Return the input with some words replaced. `words` maps words as typed to their replacements."""
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

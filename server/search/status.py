@@ -1,4 +1,4 @@
-"""Status of the index: a small file beside it that all processes read."""
+"""Status of the search index: a small file in its folder that all processes read."""
 
 import json
 import os
@@ -8,17 +8,22 @@ from pathlib import Path
 from server.storage.durable import replace_file
 
 STATUS_FILE = "status.json"
-SEARCH_FOLDER = "search"  # Below .bifolio/.
-DAMAGED_FILE = "damaged"  # If this file exists, the writer builds the index anew.
+SEARCH_FOLDER = "search"  # in .bifolio/
+DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What an index was made for, and how complete it is.
+    """The index's status.
 
-    `shape` is the site's (`texts.shape`) when the index was last complete, or "". `numbers` has the number of
-    each attribute. Of `total` versions, `documents` are indexed and `pending` have changed since. `commits`
-    counts changes that readers can see. `build` is a random name of the index.
+    - `version`: the index format and the version of whoosh.
+    - `build`: a random name for this index.
+    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
+    - `numbers`: the number of each attribute.
+    - `documents`: the number of indexed versions.
+    - `total`: the number of versions in the site.
+    - `pending`: the number of versions that have changed but are not indexed yet.
+    - `commits`: the number of changes that were made visible to readers.
     """
 
     version: str
@@ -32,7 +37,7 @@ class Status:
 
 
 def read_status(folder: Path) -> Status | None:
-    """Return the status of the index in a folder; None if it can't be read."""
+    """Return the status of the index in a folder, or None if it can't be read."""
     try:
         return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -40,12 +45,12 @@ def read_status(folder: Path) -> Status | None:
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Replace the status atomically."""
+    """Replace the status file atomically."""
     replace_file(folder / STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes with the status, without reading it."""
+    """Return a value that differs whenever the status file has changed, without reading the file."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -1,14 +1,14 @@
-"""Stemmers of languages, imported late (docs/packages.py, LAZY)."""
+"""Stemmers by language. Imported at first use (docs/packages.py, LAZY)."""
 
 import threading
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-_stemmers = threading.local()  # One for each thread, since stemmers have state.
+_stemmers = threading.local()  # one per thread, because stemmers have state
 
 
 def stem(word: str, language: str) -> str:
-    """Return the stem of a word in a snowballstemmer language (`english`)."""
+    """Return a word's stem. `language` is a name from snowballstemmer, such as `english`."""
     kept = _stemmers.__dict__
     found = kept.get(language)
     if found is None:

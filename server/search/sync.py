@@ -1,8 +1,8 @@
-"""Background job that keeps the index up to date (docs/search.md).
+"""Background job that updates the search index (docs/search.md).
 
-One server process holds a lock and runs the writer process. The others try to get the lock every second, so
-one takes over when the holder dies. Differences between two states are sent to the writer, newest documents
-first.
+One worker holds a lock and runs the writer process. The other workers try to acquire the lock every second,
+so one of them takes over if the holder dies. Changes between two states are sent to the writer, newest
+documents first.
 """
 
 import logging
@@ -23,20 +23,20 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
 
-MIN_WAIT_FACTOR = 10  # Minimum pause between checks, as a multiple of their duration.
-MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # After a failure; doubles with each further one.
-BATCH_VERSIONS = 50  # Versions in one message.
-BATCH_PAUSE_S = 0.002  # between batches, for other threads
-COMMIT_INTERVAL_VERSIONS = 5000  # Versions between commits of a long build.
-PROGRESS_INTERVAL_S = 2.0  # First interval of progress reports.
+MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of their duration
+MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # pause after a failure; it doubles with each consecutive failure
+BATCH_VERSIONS = 50  # versions per message
+BATCH_PAUSE_S = 0.002  # between batches, so other threads can run
+COMMIT_INTERVAL_VERSIONS = 5000  # versions between commits while a large site is indexed
+PROGRESS_INTERVAL_S = 2.0  # first interval between progress reports
 
 Tell = Callable[[str], None]
 
 
 class Sync(Job):
-    """Job that updates the index after changes of the site.
+    """Job that updates the search index after changes to the site.
 
-    Uncommitted work is repeated after a restart: the index's status shows how far it got.
+    Uncommitted work is repeated after a restart: the writer compares digests with the index.
     """
 
     name = "index"
@@ -44,14 +44,16 @@ class Sync(Job):
     def __init__(self, site: Site, timing: Timing, report: Tell = log.info) -> None:
         self.site, self.timing, self.report = site, timing, report
         self.backoff = Backoff(MIN_BACKOFF_S, MAX_BACKOFF_S, reset_s=MAX_BACKOFF_S)
-        self.leads = threading.Event()  # this process has the lock
-        self.done = threading.Event()  # nothing is left to index, or another process has the lock
-        self.progress: tuple[int, int] = (0, 0)  # versions checked, and their number
+        self.leads = threading.Event()  # set while this process holds the lock
+        self.done = (
+            threading.Event()
+        )  # set if nothing remains to be indexed, or another process holds the lock
+        self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
         self._session: _Session | None = None
-        self._held = ExitStack()  # the lock and the writing process
+        self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """Find changes or send a batch of them, if this process holds the lock."""
+        """If this process holds the lock, detect changes or send one batch. Return the pause in seconds."""
         try:
             session = self._session or self._lead(context.clock)
             if session is not None:
@@ -78,7 +80,7 @@ class Sync(Job):
         self.leads.clear()
 
     def _lead(self, clock: Clock) -> "_Session | None":
-        """Start the writer process if the lock is free."""
+        """Acquire the lock and start the writer process. Return None if the lock is not free."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -93,21 +95,21 @@ class Sync(Job):
 
 
 class _Session:
-    """Work of the lock's holder: what the index has, and what is still to be sent."""
+    """Work of the worker that holds the lock: what was sent to the writer, and what remains to be sent."""
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
         self.known: Catalog = {}
-        self.todo: dict[str, IndexedVersion | None] = {}  # in the order in which they are sent
-        self.shape: str | None = None  # set while all versions are being sent
+        self.todo: dict[str, IndexedVersion | None] = {}  # in sending order
+        self.shape: str | None = None  # not None while all versions are being sent
         self.uncommitted = self.total = 0
         self._is_idle = False
-        self._began = self._sent = clock.monotonic()  # the time to send changes, and the last time
-        self._told = 0.0  # the elapsed time of the last progress report
+        self._began = self._sent = clock.monotonic()  # when sending began, and when the last batch was sent
+        self._told = 0.0  # elapsed seconds at the last progress report
 
     def step(self) -> float:
-        """Find changes and send a batch; return the pause until the next step."""
+        """Detect changes and send one batch. Return the pause until the next step, in seconds."""
         looking = self.clock.monotonic()
         if self._is_idle:
             self._began, self._is_idle = looking, False
@@ -125,7 +127,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause after a check of some duration, with nothing left to send."""
+        """Return the pause when nothing remains to be sent. `looking` is the duration of the last check."""
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -138,7 +140,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Find changes since the last check."""
+        """Detect changes since the last check."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -156,14 +158,17 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch, and commit if it is time to."""
+        """Send the next batch. Commit if it is the last one, or after COMMIT_INTERVAL_VERSIONS."""
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        self.sync.progress = (max(0, total - left), total)  # Removals are sent, too.
+        self.sync.progress = (
+            max(0, total - left),
+            total,
+        )  # `left` includes removals, so it may exceed the total.
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None

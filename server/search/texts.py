@@ -1,7 +1,7 @@
-"""Searched texts of a document by attribute, with weights.
+"""Searchable texts in a document, by attribute, with weights.
 
-Private attributes, passwords, relations and media are not searched. Texts in components count for the
-attribute with the component.
+Private attributes, passwords, relations and media are not searched. Texts inside a component belong to the
+document's attribute that contains the component.
 """
 
 import html
@@ -20,17 +20,20 @@ from server.schema.model import Attribute, Schema, Type, title_of
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# Patterns and replacements, in order, all in linear time. Groups with look-ahead
-# are not possessive: before Python 3.11.3, those match nothing.
+# (pattern, replacement), applied in order. All run in linear time. Groups with look-ahead
+# are not possessive, because such groups match nothing before Python 3.11.3.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
     (re.compile(r"<(script|style)\b(?:(?!</?\1\b).)*</\1\s?>", re.DOTALL | re.IGNORECASE), " "),
     (re.compile(r"^(?:import|export) .*?(?:\bfrom .*|; ?|['\"] ?|)$", re.MULTILINE), " "),  # MDX
-    (re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE), " "),  # fences; the code between them stays
+    (
+        re.compile(r"^ ?(?:`{3,}|~{3,}|:{3,}\w*).*$", re.MULTILINE),
+        " ",
+    ),  # fences; the code between them is kept
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
-    # For single paragraphs:
-    (re.compile(rf"!{_LINK}"), r"\1"),  # an image, which may be the text of a link
+    # The following patterns are applied to single paragraphs.
+    (re.compile(rf"!{_LINK}"), r"\1"),  # images, also inside links
     (re.compile(_LINK), r"\1"),
     (re.compile(r"!?\[([^\[\]\n]{1,500})\]\[[^\[\]\n]{0,500}\]"), r"\1"),
     (re.compile(r"</?[A-Za-z][^<>]{0,5000}+>|<https?://[^<>\s]{0,2000}+>"), " "),  # tags
@@ -40,13 +43,13 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_WHOLE_TEXT_PATTERNS = 6  # Patterns for the whole text.
+_WHOLE_TEXT_PATTERNS = 6  # The first patterns are applied to the whole text.
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a Markdown text without markup, one line each."""
+    """Return the paragraphs of a Markdown text without markup, each on one line."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -60,7 +63,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Return the text of each block of rich text, descriptions of images included."""
+    """Return the text of each block in a rich text, including the descriptions of images."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -84,9 +87,9 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # The rest is not searched.
+MAX_TEXT_CHARS = 1_000_000  # longer texts are searched only up to this length
 
-# Readers by attribute type: value → paragraphs.
+# By attribute type: a function that splits a value into paragraphs.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "string": lambda value: [value],
     "text": lambda value: value.split("\n\n"),
@@ -98,14 +101,14 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "json": lambda value: _list_texts(value),
     "array": lambda value: _list_texts(value),
 }
-# Default weights by attribute type (search.weights overrides them).
+# Default weights by attribute type. The setting search.weights overrides them.
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searched value: the document's attribute, weight, type and value."""
+    """One searchable value: the document's attribute, its weight, the value's type and the value."""
 
     attribute: str
     weight: float
@@ -113,14 +116,14 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Return its paragraphs without markup."""
+        """Return the value's paragraphs without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version as sent to `indexer`; without `texts` it is removed."""
+    """One version, as sent to `indexer`. If `texts` is None, the version is removed from the index."""
 
     key: str
     group: str = ""
@@ -129,7 +132,7 @@ class Task:
 
 
 def texts(document: Document, settings: Settings) -> list[Text]:
-    """Return the texts of a document, the title first."""
+    """Return a document's searchable texts, the title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -156,7 +159,7 @@ def _values(attribute: Attribute, value: Any) -> Iterator[tuple[Attribute, Any]]
 
 
 def searchable(attribute: Attribute) -> bool:
-    """Return whether an attribute can have searched text."""
+    """Return whether an attribute can contain searchable text."""
     return attribute.visible and (attribute.type in READERS or attribute.holds_components)
 
 
@@ -168,7 +171,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        return max(WEIGHTS.values())  # An upper bound; each text has the weight of its own type.
+        return max(WEIGHTS.values())  # an upper bound; each inner text has its own type's weight
     return WEIGHTS.get(attribute.type, 1.0)
 
 
@@ -177,7 +180,9 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of what a site searches; an index of another shape is unused."""
+    """Return a digest of the site's locales and searchable attributes. An index with another shape is not
+    used.
+    """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):
         if type_.kind == "component" or type_.uid.startswith("api::"):

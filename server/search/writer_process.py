@@ -1,4 +1,4 @@
-"""Parent side of the process that writes the index (`indexer`)."""
+"""Client for the process that writes the search index (`indexer`)."""
 
 import os
 import pickle
@@ -10,7 +10,7 @@ from typing import Any
 
 from server.search.status import read_status
 
-_IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # The process imports this package from here.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # where the process imports this package from
 
 
 class DamagedIndex(Exception):
@@ -18,16 +18,16 @@ class DamagedIndex(Exception):
 
 
 class WriterProcess:
-    """The writer process; starts on entry and with the first call after `end`."""
+    """The writer process. It starts when the context is entered and, after `end`, at the next call."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
         self._child: _Child | None = None
-        self._build = ""  # the name of the last process's index
+        self._build = ""  # `build` of the index that the last process opened
 
     def __enter__(self) -> "WriterProcess":
         try:
-            self._open()  # The process replaces a damaged index by an empty one.
+            self._open()  # If the index is damaged, the process replaces it by an empty one.
         except BaseException:
             self.end()
             raise
@@ -37,7 +37,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response; see `_Child.call`. Raises DamagedIndex."""
+        """Send a command and return the response. Raises DamagedIndex, and the errors of `_Child.call`."""
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":
@@ -50,14 +50,14 @@ class WriterProcess:
         return self._child
 
     def end(self) -> None:
-        """End the process; the next call starts another."""
+        """End the process. The next call starts a new one."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
 
 class _Child:
-    """One process. It shares the lock, so no other process writes before it has ended."""
+    """One process. It inherits the lock, so no other process can write until it has ended."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -68,7 +68,7 @@ class _Child:
             stdout=subprocess.PIPE,
             pass_fds=(lock,),
             env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,  # The server handles Ctrl-C and ends this process.
+            start_new_session=True,  # Ctrl-C must not reach this process; the server ends it.
         )
 
     def begin(self) -> None:
@@ -76,18 +76,20 @@ class _Child:
         self._receive()
 
     def end(self) -> None:
-        """End the process and discard uncommitted changes."""
+        """Kill the process and discard uncommitted changes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # Closing fails with unread input.
+            with suppress(OSError):  # Closing fails if there is unread input.
                 if pipe is not None:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the process fails or ends."""
+        """Send a command and return the response. Raises ChildProcessError if the process
+        fails or has ended.
+        """
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # It has ended; its last response is read below.
+        with suppress(BrokenPipeError):  # The process has ended. Its last response is read below.
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
         return self._receive()

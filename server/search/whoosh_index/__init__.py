@@ -1,1 +1,1 @@
-"""The index on disk, made with whoosh3; no other modules use the library."""
+"""The search index on disk, implemented with whoosh3. No other package imports this library."""

@@ -1,7 +1,7 @@
-"""Compiler of questions into whoosh queries.
+"""Query compiler: turns questions into whoosh queries.
 
-Words become terms, beginnings become the words that begin with them, and each part is required or only adds
-to the score.
+A word becomes its terms. An incomplete word becomes the terms of all words that start with it. Each part is
+either required or only increases the score.
 """
 
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ from server.search.words import fold, terms
 
 # --- matching -------------------------------------------------------------------------------------
 
-_LOG2_POSITIONS_PER_STEP = 4  # Positions in one step.
+_LOG2_POSITIONS_PER_STEP = 4  # One step covers 16 positions.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of some queries; more matches score higher.
+    """Query for documents that match at least `least` of several queries. More matches give a higher score.
 
-    None is a query without matches.
+    A part that is None matches nothing.
     """
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
         self.parts, self.least = parts, least
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """Return the matcher of one segment."""
+        """Return the matcher for one segment of the index."""
         found = [part.matcher(searcher, context) for part in self.parts if part is not None]
         return _MostMatcher(found, self.least, len(self.parts))
 
     def estimate_size(self, reader: Any) -> int:
-        """Return the maximum number of matches."""
+        """Return an upper bound for the number of matches."""
         return sum(part.estimate_size(reader) for part in self.parts if part is not None)
 
 
@@ -50,14 +50,14 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Move to the next document that enough matchers are at."""
+        """Advance to the next document that enough of the matchers match."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # No earlier document can match enough.
+            at = ids[self.least - 1]  # Before this document, fewer than `least` matchers can match.
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return
@@ -93,23 +93,25 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in order in one attribute's range of positions, which begins at `start`.
+    """Query for words in order. If `start` is given, they must be in the range of positions of one attribute,
+    which begins at `start`.
 
-    Each word is a list of terms. The time grows linearly with positions and words, whatever the repetitions.
+    Each word is a list of terms. The time is linear in the number of positions and words, even if words are
+    repeated.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
         self.words, self.start, self.budget = [tuple(word) for word in words], start, budget
 
     def matcher(self, searcher: Any, context: Any = None) -> Any:
-        """Return the matcher of one segment."""
+        """Return the matcher for one segment of the index."""
         found = {word: [term.matcher(searcher, context) for term in word] for word in self.words}
         any_term = [make_binary_tree(binary.DisjunctionMaxMatcher, matchers) for matchers in found.values()]
         every_word = make_binary_tree(binary.IntersectionMatcher, any_term)
         return _PhraseMatcher(every_word, [found[word] for word in self.words], self.start, self.budget)
 
     def estimate_size(self, reader: Any) -> int:
-        """Return the maximum number of matches."""
+        """Return an upper bound for the number of matches."""
         return min(sum(int(term.estimate_size(reader)) for term in word) for word in self.words)
 
 
@@ -124,7 +126,7 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
             self.child.next()
 
     def _is_here(self) -> bool:
-        """Return whether the current document has the phrase."""
+        """Return whether the current document contains the phrase."""
         known: dict[int, set[int]] = {}
         begins: set[int] = set()
         for i, word in enumerate(self.words):
@@ -167,26 +169,27 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-MAX_EXPANSIONS = 16  # Terms for one prefix.
-MIN_STEM_CHARS = 4  # A longer prefix may exceed the stem of its word.
-# A word in a larger share of a language's documents is not required, unless
-# there are very few.
+MAX_EXPANSIONS = 16  # terms per prefix
+MIN_STEM_CHARS = 4  # A prefix of this length may be longer than its word's stem.
+# A word is not required if it occurs in more than this share of a language's documents,
+# and there are more documents than this number.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
-# Weight of an unfinished word, or of a second term.
+# weights of an incomplete word's terms, and of a word's second term
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
-HEADING_WEIGHT = 1.0  # Extra weight of a word in a heading.
+HEADING_WEIGHT = 1.0  # additional weight of a word in a heading
 
 
 class QueryMaker:
-    """Compiler for one state of the index."""
+    """Query compiler for one state of the index."""
 
     def __init__(self, reader: Any, numbers: dict[str, int], statistics: Statistics, budget: Budget) -> None:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
-        """Return the query for texts of one language; None if nothing can match.
+        """Return the query for texts in one language, or None if nothing can match.
 
-        With `every`, all strict clauses and enough words are required, else any of them.
+        With `every`, matches must meet all strict clauses and contain enough of the other words. Without it,
+        one clause or word is sufficient.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -213,14 +216,14 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings, which raise the score."""
+        """Return queries for words in headings, which increase the score."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return a clause as a query; None if nothing matches."""
+        """Return the query for a clause, or None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -240,7 +243,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=b) for t, b in found if (field, t.encode()) in reader]
 
     def terms(self, word: str, language: str, *, begun: bool) -> dict[str, float]:
-        """Return the terms of a word with their weights."""
+        """Return the terms for a word, with their weights."""
         found = {term: (1.0 if i == 0 else VARIANT_WEIGHT) for i, term in enumerate(terms(word, language))}
         if begun:
             for term in self._beginning(fold(word), language):
@@ -248,7 +251,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms of words with a beginning."""
+        """Return the most frequent terms of words that start with a text."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []
@@ -259,7 +262,7 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether a word is too frequent to be required."""
+        """Return whether a clause's word is so frequent that it is not required."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

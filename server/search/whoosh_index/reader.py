@@ -1,4 +1,4 @@
-"""Reader of the index: best matches, counts and similar words."""
+"""Index reader: best matches, counts and similar words."""
 
 import heapq
 from collections import Counter
@@ -18,13 +18,13 @@ from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-# BM25's B lowers long documents, K1 raises repeated words.
+# BM25's B reduces the score of long documents; K1 increases the score for repeated words.
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best keys with scores, counts by group, and words without any match."""
+    """The best (score, key) pairs, the number of matches by group, and the words that no version contains."""
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -32,12 +32,12 @@ class Hits:
 
 
 class IndexReader:
-    """Reader of one state of the index, for one thread at a time."""
+    """Reader for one state of the index. It can be used by one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in a folder. If it is missing or damaged, whoosh may raise anything.
+        """Open the index in a folder. If it is missing or damaged, whoosh can raise any exception.
 
-        Make a new reader for later commits: whoosh's `refresh` brings back replaced versions
+        Create a new reader after a commit: whoosh's `refresh` would return replaced versions
         (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
@@ -45,7 +45,7 @@ class IndexReader:
         )
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the index's files."""
         self._searcher.close()
 
     def search(
@@ -59,10 +59,12 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions of the groups `wanted`, and counts of the groups `counted`.
+        """Return the best `limit` versions in the groups `wanted`, and the number of matches by group in
+        `counted`.
 
-        Scores use only `documents`, the number of counted versions by language. Matches have all words, or
-        some if none has all. `numbers` has the number of each attribute. Raises LimitError.
+        If no version contains enough of the words, one word is sufficient. `numbers` maps attributes to their
+        numbers. `documents` is the number of counted versions by language: scores depend only on these
+        versions. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -81,7 +83,9 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the likeliest correction of a misspelled word from the groups `counted`."""
+        """Return the most likely correction for a misspelled word, from words in the groups `counted`; or
+        None.
+        """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
         similar: list[tuple[int, int, str]] = []
@@ -90,7 +94,7 @@ class IndexReader:
                 near = set(reader.terms_within(f"word_{language}", folded, distance, prefix=1))
                 for other in near - {folded, EVERY_DOCUMENT_TERM}:
                     counts = [statistics.frequency(f"text_{language}", t) for t in terms(other, language)]
-                    if any(counts):  # Suggestions must not leak words of hidden groups.
+                    if any(counts):  # Suggestions must not reveal words from hidden groups.
                         similar.append((distance, -counts[0], other))
                 if similar:
                     break
@@ -113,10 +117,12 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query: the best `limit` of the groups `wanted`, and counts by group."""
+        """Run a query. Return the best `limit` versions in the groups `wanted`, and the number of matches by
+        group.
+        """
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
-        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # name, is counted, is wanted
+        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # (name, is counted, is wanted) by encoded name
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)
         for leaf, offset in self._searcher.leaf_searchers():
@@ -145,7 +151,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the words of a question that no version of the groups `counted` has."""
+        """Return the question's words that no version in the groups `counted` contains."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

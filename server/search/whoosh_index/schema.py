@@ -1,11 +1,11 @@
-"""Fields of the index, with the meaning of terms and positions.
+"""Index schema: the fields, and the meaning of terms and positions.
 
-One whoosh document is one version. The field of its language, `text_en`, has positions and the sum of weights
-for each term. Every attribute has its own range of ATTRIBUTE_POSITIONS positions, so `title:tide` is a
-condition on positions. Words in headings are in `head_en` as well, for extra score.
+One whoosh document is one version. The field for its language, such as `text_en`, contains each term's
+positions and the sum of its weights. Each attribute has its own range of ATTRIBUTE_POSITIONS positions, so
+`title:tide` is a condition on positions. Words in headings are also in `head_en`, for a higher score.
 
-Suggestions and unfinished words need words as written. They are in `word_en` of separate documents, one for
-the new words of each commit.
+Suggestions and incomplete words require words as written. These are in the field `word_en` of separate whoosh
+documents: each commit adds one with the new words.
 """
 
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ from whoosh import columns, fields, formats
 from server.search.words import NO_STEMMER, STEMMERS
 
 VERSION = f"3 whoosh {'.'.join(map(str, whoosh_version))}"
-ATTRIBUTE_POSITIONS = 1 << 20  # Positions of an attribute.
+ATTRIBUTE_POSITIONS = 1 << 20  # positions per attribute
 LANGUAGES = (*STEMMERS, NO_STEMMER)
-EVERY_DOCUMENT_TERM = "\0"  # Every document of a language has this term.
+EVERY_DOCUMENT_TERM = "\0"  # Every document in a language contains this term.
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field whose values are ready-made postings."""
+    """Whoosh field whose values are complete postings."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored

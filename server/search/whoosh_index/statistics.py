@@ -1,7 +1,7 @@
-"""Term statistics of the documents that a caller may see, for all scores.
+"""Term statistics for scores, restricted to documents that the caller may see.
 
-The index's own numbers include drafts, hidden types and deleted versions, so scores from them would reveal
-whether those have a word.
+The index's own statistics include drafts, hidden types and deleted versions. Scores based on them would
+reveal whether these contain a word.
 """
 
 import heapq
@@ -13,18 +13,18 @@ from whoosh import scoring
 
 from server.index.budget import Budget
 
-_LOG2_POSTINGS_PER_STEP = 3  # Documents counted in one step.
+_LOG2_POSTINGS_PER_STEP = 3  # One step covers 8 documents.
 
 
 class Statistics:
-    """Statistics of the groups `counted`; `documents` has their sizes by language."""
+    """Term statistics for the groups `counted`. `documents` is the number of their versions by language."""
 
     def __init__(
         self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
     ) -> None:
         self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
         self._total = max(sum(documents.values()), 1)
-        self._visible: dict[bytes, bool] = {b"": False}  # by group; word documents have none
+        self._visible: dict[bytes, bool] = {b"": False}  # by group; lists of words have no group
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_visible(self, group: bytes) -> bool:
@@ -34,14 +34,14 @@ class Statistics:
         return self._visible[group]
 
     def frequency(self, field: str, term: str) -> int:
-        """Return the number of versions that have a term."""
+        """Return the number of versions that contain a term."""
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the most frequent terms, counting no more candidates than needed."""
+        """Return the `limit` most frequent terms. Candidates that can't be among them are not counted."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # The index's own number is an upper bound.
+        # The index's own frequency is an upper bound.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break
@@ -51,11 +51,11 @@ class Statistics:
         return sorted(counts, key=lambda term: (-counts[term], term))[:limit]
 
     def idf(self, field: str, term: str) -> float:
-        """Return the inverse document frequency of a term."""
+        """Return a term's inverse document frequency."""
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """Return the average length of a field in the versions that have a term."""
+        """Return a field's average length in the versions that contain a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:
@@ -80,14 +80,14 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 with the statistics of the caller's documents."""
+    """BM25 scores based on the statistics for the caller."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)
         self.statistics = statistics
 
     def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
-        """Return the scorer of a term."""
+        """Return the scorer for a term."""
         made = super().scorer(searcher, fieldname, text, qf)
         if isinstance(made, scoring.BM25FScorer):
             term = text.decode() if isinstance(text, bytes) else text

@@ -1,4 +1,4 @@
-"""Writer of the index; only one may exist at a time."""
+"""Index writer. Only one may exist at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMEN
 from server.search.words import fold, terms
 from server.search.words import spans as words_of
 
-# More than the words of one paragraph (texts.MAX_TEXT_CHARS).
+# More than the number of words in one paragraph (texts.MAX_TEXT_CHARS).
 MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
-PARAGRAPH_GAP_POSITIONS = 8  # Gap between paragraphs, which no phrase spans.
-MAX_POSTINGS_MB = 128  # Larger postings go to a temporary file.
-MIN_HEADING_WEIGHT = 4.0  # An attribute of at least this weight is indexed as a heading, too.
-_WORDS_PREFIX = "words\0"  # Begins the keys of lists of words.
+PARAGRAPH_GAP_POSITIONS = 8  # gap between paragraphs, so phrases can't span them
+MAX_POSTINGS_MB = 128  # Larger postings are written to a temporary file.
+MIN_HEADING_WEIGHT = 4.0  # Attributes with at least this weight are also indexed as headings.
+_WORDS_PREFIX = "words\0"  # prefix for the keys of lists of words
 _POSITIONS = formats.Positions()
 
 
@@ -26,7 +26,7 @@ _POSITIONS = formats.Positions()
 class IndexEntry:
     """One version to index: its key, a digest of its content, and its paragraphs.
 
-    `group` (type, locale, statuses) narrows results. A paragraph is (attribute number, weight, text).
+    `group` consists of type, locale and statuses. A paragraph is (attribute number, weight, text).
     """
 
     key: str
@@ -37,10 +37,10 @@ class IndexEntry:
 
 
 class IndexWriter:
-    """Writer whose changes are invisible to readers until `commit`."""
+    """Writer for the index. Its changes become visible to readers at `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or create the index in a folder. If it is damaged, whoosh may raise anything."""
+        """Open or create the index in a folder. If it is damaged, whoosh can raise any exception."""
         exists = index.exists_in(str(folder))
         self._index = index.open_dir(str(folder)) if exists else index.create_in(str(folder), make_schema())
         self._writer: Any = None
@@ -53,9 +53,9 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Index one version, replacing the one with its key."""
+        """Index a version. An existing version with the same key is replaced."""
         if entry.key in self._put:
-            self.commit()  # whoosh replaces committed documents only.
+            self.commit()  # whoosh can replace only committed documents.
         writer = self._open()
         text, head, words = postings(entry)
         code = entry.language
@@ -75,7 +75,7 @@ class IndexWriter:
         self.digests[entry.key] = entry.digest
 
     def drop(self, key: str) -> None:
-        """Remove one version."""
+        """Remove a version."""
         if self.digests.pop(key, None) is not None:
             if key in self._put:
                 self.commit()
@@ -118,7 +118,7 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return postings of an entry's terms, terms in headings, and words as written."""
+    """Return an entry's postings for terms, its postings for terms in headings, and its words as written."""
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()
