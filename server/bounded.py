@@ -137,8 +137,8 @@ def current_client() -> str:
 class BoundedMutex:
     """Mutex with a bounded queue that serves waiting clients in round-robin order.
 
-    When the queue is full, a client with few waiting requests displaces the newest request from the client
-    with the most. One client therefore can't fill the queue.
+    If the queue is full when a client with few waiting requests arrives, the newest request of the client
+    with the most waiting requests is rejected. So one client can't fill the queue.
     """
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
@@ -196,7 +196,8 @@ class BoundedMutex:
         """Reject the newest request of the client with the most waiting requests; return whether one was
         rejected.
 
-        Nothing is rejected if that client would then have fewer waiting requests than `client`.
+        A client's request is not rejected if that client would then have fewer waiting requests than
+        `client`.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -222,8 +223,8 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when the request gets the mutex or is rejected; `has_turn` says
-    which.
+    """A waiting request. `decided` is set when it gets the mutex or is rejected; `has_turn` is true if it has
+    the mutex.
     """
 
     __slots__ = ("decided", "has_turn")

@@ -453,7 +453,7 @@ class GitSlowError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """Return the error for an unknown or forbidden query key, with the same message and details as Strapi.
+    """Return the error for an unknown or forbidden query key. Message and details are the same as in Strapi.
 
     `path` is the dotted path to the key, or None at the root.
     """

@@ -24,8 +24,8 @@ Run = tuple[PackedRows | None, int, int]
 class Document:
     """Immutable version of a document in one locale, published or draft.
 
-    `key` is the sort key for the default order. `slot` is the document's number in the index; it is assigned
-    once, and -1 before. A plain class with slots saves memory.
+    `key` is the sort key for the default order. `slot` is the document's number in the index, or -1 before
+    the index assigns it. This is a plain class with slots to save memory.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")

@@ -4,10 +4,10 @@ from email_validator import EmailNotValidError, validate_email
 
 
 def is_valid(text: str) -> bool:
-    """Whether a text has the form of an e-mail address. Whether the address exists is not checked.
+    """Whether a text has the form of an e-mail address. The address need not exist.
 
-    The domain must contain a dot and end with letters, since `ann@localhost` is unreachable from other
-    machines.
+    The domain must contain a dot and end with letters, because other machines can't send mail to
+    `ann@localhost`.
     """
     try:
         found = validate_email(text, check_deliverability=False, globally_deliverable=False)

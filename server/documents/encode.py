@@ -169,9 +169,9 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Return an attribute's value. If the key is absent, this is the default; an explicit null is None.
+    """Return an attribute's value. For an absent key, return the default; for an explicit null, return None.
 
-    A password's default is ignored here: it is hashed when a document is created.
+    A password has no default here: it is applied, and hashed, when a document is created.
     """
     kind = attribute.type
     if tree is ABSENT:

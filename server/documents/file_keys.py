@@ -32,7 +32,7 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Return values by key in the file, for values by attribute. The inverse of `gather`.
+    """Return the values by key in the file. `trees` are the values by attribute. The inverse of `gather`.
 
     `tree` is the gathered current content. Keys removed from the `otherKeys` mapping become REMOVE; unchanged
     keys in it are omitted.
@@ -137,10 +137,10 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return the draft key that a file sets but its type does not support, or None.
+    """Return a key that marks the file as a draft although its type ignores the key, or None.
 
-    If an attribute has the same name, the key is not a draft key. Types with `options.files` are an
-    exception: a site generator reads their files too.
+    A key with the name of an attribute is not a draft key, unless the type has `options.files`: its files are
+    also read by a site generator.
     """
     if type_.draft_key is not None:
         return None

@@ -23,8 +23,8 @@ def places_in(
 ) -> list[int | None]:
     """Return the index in `base` of each component in `later`, or None if it is new.
 
-    `by_id`: match components by id first. This is valid only if `later` was created from `base`: for lists
-    read from files, ids only encode the index.
+    `by_id`: match components by id first. This is valid only if `later` was created from `base`. In a list
+    read from a file, an id only encodes the index.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -55,9 +55,9 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Return groups of unmatched components: indexes in the later list, and indexes in the base.
+    """Group the unmatched components by the matched component that precedes them.
 
-    The components in a group follow the same matched component.
+    Each group is (indexes in the later list, indexes in the base).
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -204,7 +204,7 @@ def merge(
 ) -> Merged:
     """Merge `ours` and `theirs`, two versions created from `base`. None means that the document is missing.
 
-    The values are by attribute, as in rows. For relations stored on the other side, theirs are used.
+    Values are by attribute, as in rows. Inverse sides of relations are not merged; theirs are used.
     Components in the result have the ids from theirs, if they exist there. `by_id`: component ids in ours
     match those in the base.
     """

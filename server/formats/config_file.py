@@ -81,7 +81,7 @@ class ConfigFile:
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
     """Read a file of the site in the folder `root`, as JSON if its name ends with .json, else as YAML.
 
-    An optional file that is empty or missing returns an empty mapping. Raises SetupError if the file can't be
+    If an optional file is empty or missing, return an empty mapping. Raises SetupError if the file can't be
     read or is not a mapping, or if a required file is missing.
     """
     positions: Positions = {}

@@ -152,7 +152,7 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """Return a text so that it starts on a new line, because a comment precedes it."""
+    """Return the text, with a line break before it unless it starts with one. Needed after a comment."""
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 
 

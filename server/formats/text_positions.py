@@ -69,9 +69,10 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """A key that occurs several times in its mapping. Only the last value is used; it starts on `last_line`.
+    """A key that occurs several times in its mapping. Only the last value is used.
 
-    `line` and `column` are the earlier key's position. `text` is its value if that is a scalar.
+    `line` and `column` are the position of the earlier key, and `text` is its value if that is a scalar.
+    `last_line` is the line of the last key.
     """
 
     at: KeyPath
@@ -86,7 +87,7 @@ class RepeatedKey:
 
 
 def position_at(text: str, index: int) -> Position:
-    """Return the line and column of an index."""
+    """Return the line and column of a character index."""
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 

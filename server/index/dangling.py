@@ -130,9 +130,10 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the stored targets if the sent targets equal the existing part of them, else the sent targets.
+    """Return the targets to store in a relation or media attribute: normally those that the client sent.
 
-    Responses omit missing targets. So a client that sends back what it read does not delete them.
+    Responses omit missing targets. If the client sent exactly the targets that exist, the stored targets are
+    returned, so that missing ones are not deleted.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

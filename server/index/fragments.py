@@ -63,9 +63,9 @@ class Fragments:
 
 
 class _Group:
-    """Cache entries by id() of their items.
+    """Cache entries for one selection, by id() of their items.
 
-    `used` is their size in bytes. `counted` is the size that the cache was charged, including a reserve.
+    `used` is their size in bytes. `counted` is the size charged to the cache, including a reserve.
     """
 
     __slots__ = ("counted", "entries", "used")

@@ -42,8 +42,8 @@ class Order(SortedChunks[Document]):
     def bits(self) -> int:
         """Return the set of all documents in this order.
 
-        There may be an order for each target of a relation. To limit memory, a chunk caches its set only if
-        the set is not larger than the chunk itself.
+        A chunk caches its set only if the set is not larger than the chunk. This limits memory, because there
+        may be an order for each target of a relation.
         """
         if len(self) < _MIN_NOTED_DOCUMENTS:
             return bits_of(self)
@@ -259,5 +259,5 @@ def starting_with(order: Order, text: str) -> int | None:
 
 
 def is_orderable(attribute: Attribute) -> bool:
-    """Return whether values of this attribute can be compared with each other directly."""
+    """Return whether values of this attribute can be compared with < directly."""
     return attribute.scalar and attribute.type not in UNORDERED_TYPES and attribute.name != "id"

@@ -71,7 +71,7 @@ class Orders:
 class JoinedOrders(Orders):
     """Cache for the orders of a snapshot joined with users.
 
-    Orders by own columns are stored in the caches of the joined snapshots, so they outlive the join.
+    Orders by own columns are stored in the caches of the two original snapshots, so they outlive the join.
     """
 
     __slots__ = ("_base", "_other", "_uids")

@@ -193,7 +193,7 @@ def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Return those of the positions whose documents contain a text."""
+    """Return the positions whose documents contain a text."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 

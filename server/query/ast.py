@@ -28,7 +28,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Test whether a relation, media or component attribute is empty (if `null`) or non-empty."""
+    """Test of a relation, media or component attribute: it must be empty if `null`, else non-empty."""
 
     attribute: Attribute
     at: int

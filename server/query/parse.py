@@ -63,9 +63,9 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse top-level `start` and `limit`. Without them, or with limit -1, return the whole list.
+    """Parse top-level `start` and `limit`. Without `limit`, or with limit -1, the list is not limited.
 
-    Raises ValidationError unless both are non-negative integers.
+    Raises ValidationError for invalid numbers.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
@@ -218,7 +218,7 @@ def read_locale(value: Any, settings: Settings) -> str:
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion concerns. The parameter is one locale, a list, or `*` for all.
+    """Return the locales that a deletion concerns. `value` is one locale, a list, or `*` for all.
 
     For an unlocalized type, this is always the default locale. Raises ValidationError.
     """

@@ -304,8 +304,8 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
     """Return the options for one populated attribute, or None if its value is false.
 
-    Raises ValidationError for names instead of options. If a target has an attribute with the first of these
-    names, the error's path includes it.
+    Raises ValidationError for names instead of options. The error's path includes the first name if it is an
+    attribute of a target.
     """
     if isinstance(value, dict):
         return value

@@ -407,7 +407,7 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 def title_of(type_: Type) -> str | None:
     """Return the name of the attribute that serves as a document's title, or None.
 
-    This is the attribute that the uid is derived from, or one with a name such as `title`, or the first text.
+    This is the source of the uid, else an attribute with a name such as `title`, else the first text.
     """
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
@@ -422,8 +422,8 @@ def key_of(type_: Type) -> str:
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
     """Return a name for each uid, such as `Article` or `SharedSeo`.
 
-    Names are unique, also with one of the suffixes appended. Content types are named first, in the order of
-    uids, so names rarely change.
+    Names are unique, even when one of the suffixes is appended. Content types are named first, in the order
+    of uids, so names rarely change.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}

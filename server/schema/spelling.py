@@ -68,7 +68,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 def _differs_a_little(word: str, other: str) -> bool:
     """Return whether two words are similar, ignoring their common start and end.
 
-    For example, all uids start with `api::`, which is no evidence of similarity.
+    Otherwise, all uids would be similar, because they start with `api::`.
     """
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))

@@ -41,8 +41,8 @@ def scan(
 ) -> tuple[Ranked, Counter[Group]]:
     """Search by scanning. Return the matching versions and the number of matches by group.
 
-    A match must contain enough of the words (see `enough`). If no version does, one word is sufficient. Equal
-    scores are sorted by type and id.
+    A match must contain enough of the words (see `enough`). If no version does, versions with any of the
+    words match. Equal scores are sorted by type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}

@@ -54,8 +54,8 @@ class SiteBranches:
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch at `origin`: a commit, tag, branch or time.
 
-        The new branch exposes all content in that commit. Unless it is the head of a branch, the caller needs
-        `history.read`. Raises ValidationError, and ConflictError if the branch exists.
+        The new branch exposes all content in that commit. If the commit is not the head of a branch, the
+        caller needs `history.read`. Raises ValidationError, and ConflictError if the branch exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()

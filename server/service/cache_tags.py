@@ -98,8 +98,9 @@ class _Collector:
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
         """Add the tags of a populated relation or media attribute.
 
-        The target type's tag is added in two cases. If the relation is derived, any document of the other
-        type can change it. If a target is missing, it may be a draft, whose id must stay hidden.
+        The target type's tag is added in two cases:
+        - The relation is derived: any document of the other type can change it.
+        - A target is missing: it may be a draft, whose id must stay hidden.
         """
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)

@@ -71,11 +71,10 @@ class DocumentHistory:
         return locale, status, versions
 
     def content_at(self, commit: str, status: str = "") -> Content | None:
-        """Return the content at a commit, or the current content if `commit` is "". Locale, status and errors
-        are those of `of_one_file`.
+        """Return the content at a commit, or the current content if `commit` is "".
 
-        If a draft is requested and there was none, the published version is returned, as in a read. Returns
-        None if there was neither.
+        Locale, status and errors are those of `of_one_file`. If there was no draft, the published version is
+        returned, as in a read. Returns None if there was neither.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -267,8 +266,8 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that also hides what the schema at `commit` hides, if another branch contains that
-        commit.
+        """Return a history that also hides what the schema at `commit` hides, if the caller's branch does not
+        contain that commit.
 
         Otherwise, a branch whose schema omits `private` would reveal private values from all branches.
         """

@@ -57,8 +57,8 @@ class People:
     def count(self, params: Params) -> int:
         """Return the number of users that match a query.
 
-        A filter could reveal e-mail addresses. So with a filter, raises ForbiddenError if the caller may not
-        find users.
+        Raises ForbiddenError for a query with a filter if the caller may not find users: the number could
+        reveal e-mail addresses.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text

@@ -150,8 +150,8 @@ class Reader(NamedTuple):
     def _tag(self, view: View, document: Document, body: bytes) -> str:
         """Return a rendered document's entity tag.
 
-        Only callers that may change the document get a tag with its version: the version would reveal
-        invisible changes to other callers.
+        The tag includes the document's version only for callers that may change the document. To other
+        callers, the version would reveal invisible changes.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):

@@ -20,9 +20,9 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
     """Raise ForbiddenError if the caller may no longer make the original write, or may not see the restored
     content.
 
-    Types with drafts always require `readDraft`: if only the restoring of a draft required it, the error
-    would reveal that a draft exists. Raises NotFoundError for a write by another version of Bifolio that this
-    one does not support.
+    Types with drafts always require `readDraft`. If only the restoring of a draft required it, the error
+    would reveal that a draft exists. Raises NotFoundError if another version of Bifolio recorded the write
+    and this version does not support it.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)

@@ -199,9 +199,9 @@ class Writes:
     ) -> Outcome[Made]:
         """Call `prepare` with the request, and write the files that it changes, on the caller's branch.
 
-        With `permits`, the write can be undone. To undo it, the caller then needs these permissions and those
-        for the effects of undoing. Public writes and writes to other branches can't be undone. Raises the
-        errors of `prepare`, `Site.write` and `BranchWriter.write`.
+        With `permits`, the caller can undo the write. Undoing requires these permissions and those for its
+        effects. Public writes and writes to other branches can't be undone. Raises the errors of `prepare`,
+        `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)

@@ -185,7 +185,10 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return the RepeatedKey for a statement. `end` is the index after the value that repeats its key."""
+    """Return the RepeatedKey for `earlier`, a statement whose key is repeated later.
+
+    `end` is the index after the later value.
+    """
     line = text.count("\n", 0, earlier.start) + 1
     column = earlier.start - text.rfind("\n", 0, earlier.start)
     last = [s for s in statements(text[:end]) if s.path == earlier.path][-1]

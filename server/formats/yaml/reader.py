@@ -63,8 +63,8 @@ def read_yaml(
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
     """Return the position of the unclosed quote that caused an error, or None.
 
-    The quote may be closed by another quote on a later line by mistake. In this case, the quoted text ends on
-    the line of the error.
+    Another quote on a later line may have closed it by mistake. The quoted text then ends on the line of the
+    error.
     """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark

@@ -93,11 +93,10 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in order. If `start` is given, they must be in the range of positions of one attribute,
-    which begins at `start`.
+    """Query for words in order, in any attribute or in one attribute.
 
-    Each word is a list of terms. The time is linear in the number of positions and words, even if words are
-    repeated.
+    If `start` is given, the words must be in the attribute whose range of positions begins there. Each word
+    is a list of terms. The time is linear in the number of positions and words, even if words are repeated.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:

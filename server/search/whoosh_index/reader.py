@@ -62,9 +62,9 @@ class IndexReader:
         """Return the best `limit` versions in the groups `wanted`, and the number of matches by group in
         `counted`.
 
-        If no version contains enough of the words, one word is sufficient. `numbers` maps attributes to their
-        numbers. `documents` is the number of counted versions by language: scores depend only on these
-        versions. Raises LimitError.
+        If no version contains enough of the words, versions with any of them match. `numbers` maps attributes
+        to their numbers. `documents` is the number of counted versions by language: only these versions
+        affect scores. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
