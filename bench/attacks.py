@@ -42,6 +42,7 @@ class Attack:
     make: Make
     connections: int = CONNECTIONS
     opens_streams: bool = False
+    reads: bool = True  # whether the client reads the responses
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
@@ -60,6 +61,8 @@ def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int)
     """Attack for some seconds. Returns the number of responses by status; 0 means a broken connection."""
     if attack.opens_streams:
         return _run_streams(port, seconds)
+    if not attack.reads:
+        return _run_unread(attack, site, port, seconds, first)
     statuses: Counter[int] = Counter()
     numbers, lock, end = itertools.count(first), Lock(), time.monotonic() + seconds
 
@@ -111,6 +114,22 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
         time.sleep(0.05)
     for client in opened:
         client.close()
+    return statuses
+
+
+def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
+    """Send a request on each connection, and read only the status of each response, at the end."""
+    opened, statuses = list[socket.socket](), Counter[int]()
+    for number in range(attack.connections):
+        client = socket.create_connection((HOST, port), timeout=_TIMEOUT_S)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        path = attack.make(site, first + number).path
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        opened.append(client)
+    time.sleep(seconds)
+    for client in opened:
+        with client:
+            statuses[int(client.recv(16)[9:12] or 0)] += 1
     return statuses
 
 
@@ -219,6 +238,11 @@ ATTACKS = (
     Attack(
         "the largest list, populated deeply",
         _reads("/api/articles?pagination[pageSize]=100&populate[tags][populate][articles][populate]=*"),
+    ),
+    Attack(
+        "large lists that are not read",
+        _reads("/api/articles?pagination[pageSize]=25&populate[tags][populate][articles]=true"),
+        reads=False,
     ),
     Attack("OpenAPI", _openapi),
     Attack("the list of files", _reads("/api/upload/files")),

@@ -77,7 +77,7 @@ from server.errors import (
 from server.history.commit_files import Renames
 from server.history.past import PastStates
 from server.history.remote.waking import wake
-from server.index.budget import UNLIMITED, Budget, turns
+from server.index.budget import UNLIMITED, Budget, large_responses, turns
 from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
@@ -115,7 +115,7 @@ class Entrance:
     ) -> None:
         self.site, self.identities, self.handle = site, identities, handle
         self.count = _counter(site.state.settings.api.rate_limit, counted)
-        self.cache, self.turns = answer_cache(), turns()
+        self.cache, self.turns, self.large = answer_cache(), turns(), large_responses()
         self.hints = hints or Hints()
         self.past, self.past_cache = past, past_answer_cache()
         self.renames = Renames(site, past.log)
@@ -230,7 +230,9 @@ class Entrance:
     def _budget(self, environ: Environ, settings: Settings) -> Budget:
         waits, costly = IN_PLACE not in environ, COSTLY in environ
         on_loop, gone = ON_LOOP in environ, environ.get(GONE)
-        return Budget(settings, self.turns, waits=waits, costly=costly, on_loop=on_loop, gone=gone)
+        return Budget(
+            settings, self.turns, waits=waits, costly=costly, on_loop=on_loop, gone=gone, large=self.large
+        )
 
     def _answer(self, environ: Environ, state: State) -> Representation:
         if environ["REQUEST_METHOD"] in READ_METHODS:

@@ -31,7 +31,7 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.change import Change
 from server.site.change_log import ChangeLog
 from server.site.configure import first_configuration
-from server.site.loading import NICENESS, Progress, cores, end_with_parent
+from server.site.loading import NICENESS, Progress, cores, end_with_parent, return_large_blocks
 from server.site.site import Site
 from server.storage.bucket.opening import require_library
 from server.storage.git.refs import describe
@@ -122,6 +122,7 @@ def serve_command(
         else:
             _serve_next(root, commit, workers, shared, report_to, generation, timing)
 
+    return_large_blocks()
     with HostLease(root).held(is_wanted=not commit) as renew:
         offer = Offer(root, port, listener)
         try:

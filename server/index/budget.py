@@ -18,6 +18,8 @@ MAX_LOOP_STEPS = 2000  # limit on an event loop, because it blocks all other req
 STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
 COSTLY_CPU_S = 0.05  # A request that uses more processor time needs the mutex for costly requests.
 MAX_WAITING_REQUESTS = 8  # length of the queue for that mutex
+LARGE_BYTES = 1024 * 1024  # A larger response needs the mutex for large responses.
+MAX_WAITING_LARGE = 64  # length of the queue for that mutex; more than the threads that render
 TURN_TIMEOUT_S = 10.0
 
 
@@ -27,6 +29,11 @@ def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) 
     One of them runs at a time; a limited number waits.
     """
     return BoundedMutex("take long", waiting, longest)
+
+
+def large_responses() -> BoundedMutex:
+    """Return the mutex for large responses. Rendering one at a time bounds the memory of the process."""
+    return BoundedMutex("have large responses", MAX_WAITING_LARGE, TURN_TIMEOUT_S)
 
 
 class Budget:
@@ -45,6 +52,7 @@ class Budget:
         costly: bool = False,
         on_loop: bool = False,
         gone: Callable[[], bool] | None = None,
+        large: BoundedMutex | None = None,
     ) -> None:
         """Create a budget.
 
@@ -53,12 +61,18 @@ class Budget:
         - `costly`: the request needs the mutex regardless of the time it has used.
         - `on_loop`: the code runs on an event loop; long work raises NeedsThreadPool.
         - `gone`: returns whether the client has disconnected.
+        - `large`: the mutex for large responses.
         """
         self._settings, self._turns, self._taken = settings, turns, False
         self._waits, self._costly, self._gone, self._on_loop = waits, costly, gone, on_loop
         self._began: float | None = None
         self._steps: float = settings.api.limits.steps if settings else math.inf
         self._bytes: float = settings.api.limits.size if settings else math.inf
+        self._large, self._holds_large = large, False
+        # The response is large once fewer bytes than these remain.
+        self._small_until = max(0.0, self._bytes - LARGE_BYTES) if settings and large else 0.0
+        self._pieces: list[bytes] = []  # of the document that is being rendered
+        self._counted_pieces, self._counted_bytes = 0, 0
         self.values: float = settings.api.limits.values if settings else math.inf
         granted = MAX_LOOP_STEPS if on_loop else STEPS_PER_CLOCK_READ
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
@@ -73,13 +87,23 @@ class Budget:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge bytes of the response. Raises LimitError."""
+        """Charge bytes of the response. Raises LimitError, and the errors of `take_turn` if it gets large."""
         self._bytes -= size
-        if self._bytes < 0:
-            self.allow(1)
+        if self._bytes < self._small_until:
+            self.allow(0)
+
+    def count_pieces(self, pieces: list[bytes]) -> None:
+        """Count the bytes of `pieces` as they are added, until the next call, which replaces `pieces`."""
+        if self._settings is not None:
+            self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
-        """Raise LimitError if `size` more bytes would exceed the limit for the response."""
+        """Raise LimitError if `size` more bytes would exceed the limit for the response.
+
+        Raises the errors of `take_turn` if they make the response large.
+        """
+        if self._bytes - size < self._small_until:
+            self._take_large()
         if size > self._bytes and self._settings is not None:
             limit = f"{self._settings.api.limits.size:,} bytes"
             raise LimitError(f"The response has more than {limit}; request less", "size")
@@ -102,6 +126,21 @@ class Budget:
             raise NeedsThreadPool(costly=True)
         self._taken = True
 
+    def _take_large(self) -> None:
+        """Acquire the mutex for large responses.
+
+        A request with the mutex for costly requests does not need it. So no request waits for both in the
+        other order, which could deadlock, and at most two large responses are rendered at once.
+        """
+        if self._large is None or self._taken or self._holds_large:
+            return
+        self.leave_loop()
+        if self._waits:
+            self._large.take()
+        elif not self._large.take_if_free():
+            raise NeedsThreadPool(costly=True)
+        self._holds_large, self._small_until = True, 0.0
+
     def leave_loop(self) -> None:
         """Raise NeedsThreadPool on an event loop. Call this before work that is too long for the loop."""
         if self._on_loop:
@@ -112,6 +151,9 @@ class Budget:
         if self._taken and self._turns is not None:
             self._taken = False
             self._turns.leave()
+        if self._holds_large and self._large is not None:
+            self._holds_large = False
+            self._large.leave()
 
     def __enter__(self) -> Self:
         return self
@@ -139,6 +181,10 @@ class Budget:
             self.take_turn()
         if self._gone is not None and self._gone():
             raise ClientGone
+        added = self._pieces[self._counted_pieces :]
+        self._counted_pieces += len(added)
+        self._counted_bytes += sum(map(len, added))
+        self.allow(self._counted_bytes)
 
 
 UNLIMITED = Budget()  # Threads can share it: it is never exhausted.

@@ -71,16 +71,19 @@ class Renderer:
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
         """Return a function that renders documents with a selection, without the cache."""
         writes: dict[Type, Write] = {}
-        populated, allow = bool(selection.populate), self.view.budget.allow
+        populated, budget = bool(selection.populate), self.view.budget
 
         def make(document: Document) -> bytes:
             write = writes.get(document.type)
             if write is None:
                 write = writes[document.type] = self._object(document.type, selection)
             out: Out = []
-            write(document, EVERY_LOCALE, out)
             if populated:  # Unpopulated output can't be larger than the document itself.
-                allow(sum(map(len, out)))
+                budget.count_pieces(out)
+            write(document, EVERY_LOCALE, out)
+            if populated:
+                budget.allow(sum(map(len, out)))
+                budget.count_pieces([])
             return b"".join(out)
 
         return make

@@ -53,6 +53,8 @@ NICENESS = 5  # For reading processes while a server runs.
 MIN_PARALLEL_FILES = 1000  # Fewer files are read in one process.
 MIN_FILES_FOR_READERS = 4000  # With fewer files, starting readers is slower than reading.
 MAX_REPLACED_DOCUMENTS = 10_000  # At most this many documents are reported as changed while no server ran.
+LARGE_BLOCK_BYTES = 1024 * 1024  # Of memory; blocks from this size on are mapped one by one.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 MIN_PARALLEL_CACHE_BYTES = 30_000_000  # If the cache is larger, another core lists the files while it loads.
 
 
@@ -77,6 +79,17 @@ def give_back() -> None:
     """Return freed memory to the operating system. Otherwise the C library retains it."""
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def return_large_blocks() -> None:
+    """Let the C library return large blocks, such as responses, to the operating system once they are freed.
+
+    By default, glibc soon keeps freed blocks of up to 32 MB, which doubled the memory of a server under load.
+    """
+    with suppress(AttributeError, OSError):  # Only glibc has this function.
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
+        library.mallopt(_M_TRIM_THRESHOLD, 8 * LARGE_BLOCK_BYTES)
 
 
 def cores() -> int:

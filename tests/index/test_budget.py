@@ -10,7 +10,7 @@ from server.bounded import BoundedMutex
 from server.config.model import DEFAULTS, Settings, with_values
 from server.errors import BusyError, ClientGone, LimitError, NeedsThreadPool
 from server.index import budget as budgets
-from server.index.budget import Budget, turns
+from server.index.budget import LARGE_BYTES, Budget, large_responses, turns
 
 
 def test_a_budget_without_settings_is_unlimited() -> None:
@@ -119,3 +119,44 @@ def test_a_request_of_a_disconnected_client_is_aborted() -> None:
     left[0] = True
     with pytest.raises(ClientGone):
         budget.spend(2 * budgets.STEPS_PER_CLOCK_READ)
+
+
+def test_one_large_response_is_rendered_at_a_time() -> None:
+    large = BoundedMutex("have large responses", 1, 0.05)
+    settings = with_values(DEFAULTS, {"api.limits.size": 10 * LARGE_BYTES})
+    with Budget(settings, large=large) as first, Budget(settings, large=large) as second:
+        first.write(LARGE_BYTES)
+        second.write(LARGE_BYTES)
+        first.write(1)
+        with pytest.raises(BusyError):
+            second.write(1)
+        with pytest.raises(NeedsThreadPool):
+            Budget(settings, large=large, waits=False).allow(LARGE_BYTES + 1)
+        first.write(8 * LARGE_BYTES)
+        with pytest.raises(LimitError):
+            first.write(LARGE_BYTES)
+        first.close()
+        second.write(1)
+
+
+def test_a_large_response_is_not_rendered_on_the_event_loop() -> None:
+    with pytest.raises(NeedsThreadPool):
+        Budget(DEFAULTS, on_loop=True, large=large_responses()).write(LARGE_BYTES + 1)
+
+
+def test_the_holder_of_the_turn_does_not_wait_for_large_responses() -> None:
+    large = BoundedMutex("have large responses", 0, 0.05)
+    with large, Budget(DEFAULTS, turns(), large=large) as budget:
+        budget.take_turn()
+        budget.write(2 * LARGE_BYTES)
+
+
+def test_pieces_count_while_they_are_added() -> None:
+    budget, pieces = Budget(with_values(DEFAULTS, {"api.limits.size": 1000})), list[bytes]()
+    budget.count_pieces(pieces)
+    pieces += [b"x"] * 1000
+    budget.spend(budgets.STEPS_PER_CLOCK_READ + 1)
+    pieces.append(b"x")
+    with pytest.raises(LimitError) as refused:
+        budget.spend(budgets.STEPS_PER_CLOCK_READ + 1)
+    assert refused.value.details == {"limit": "size"}

@@ -252,7 +252,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.get_extra_info("socket")
         )
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Queue bytes to be sent."""
         if self.is_open:
             self._transport.write(data)
@@ -511,7 +511,7 @@ class Exchange:
             self._keeps_alive = self._keeps_alive and self._chunked
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
-    def send(self, data: bytes) -> int:
+    def send(self, data: bytes | memoryview) -> int:
         """Send a part of the body. Returns its length."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)

@@ -34,6 +34,7 @@ from server.api.serving.bodies import SMALL_BODY_BYTES, Receiver
 from server.api.serving.client_threads import ClientThreads
 from server.api.serving.connection import READ_BYTES, Connection, Exchange
 from server.api.serving.heads import has_body
+from server.api.serving.sending import SMALL_BYTES, LargeBodies, length_of, send_body
 from server.api.serving.sockets import Acceptor
 from server.bounded import network_of
 from server.errors import ApiError, ClientGone, NeedsThreadPool
@@ -56,8 +57,7 @@ RESERVED_FILES = 200  # Number of file descriptors reserved for other uses than 
 CLOSE_NOTICE_S = 1.0  # How long responses have `Connection: close` before idle connections are closed.
 BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that wait to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
-MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are sent in parts.
-_CHUNK_BYTES = 128 * 1024  # Approximate size of parts.
+MAX_JOINED_BYTES = 1024 * 1024  # Larger bodies in blocks, such as files, are not read into memory.
 
 
 class Connections:
@@ -129,7 +129,7 @@ class HttpServer:
         self.buffer = memoryview(bytearray(READ_BYTES))
         self.date = b""
         self.heads: dict[bytes, Environ] = {}
-        self._receiver = Receiver(folder)
+        self._receiver, self._large = Receiver(folder), LargeBodies(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
         # Separate pools, because many requests may wait for a remote accounts database or for a git push, and
         # must not delay the others. Keys: whether a request needs accounts, and whether it writes.
@@ -312,7 +312,7 @@ class HttpServer:
             body = answered = self._app(environ, lambda *told: begun.extend(told))
             headers = [*begun[1], *told]
             if not isinstance(body, Stream) and (
-                isinstance(body, list | tuple) or _length(headers) <= MAX_MEMORY_BYTES
+                isinstance(body, list | tuple) or length_of(headers) <= MAX_JOINED_BYTES
             ):
                 body = _joined(answered)
             response = _Response(int(begun[0][:3]), headers, body)
@@ -334,6 +334,10 @@ class HttpServer:
             return
         try:
             if isinstance(response.body, bytes):
+                if len(response.body) > SMALL_BYTES:
+                    sending = self._large.send(response.body, response.status, response.headers, exchange)
+                    self._begin(exchange, sending)
+                    return
                 exchange.respond(response.status, response.headers, response.body)
                 return
             exchange.begin(response.status, response.headers)
@@ -344,7 +348,7 @@ class HttpServer:
         if isinstance(response.body, Stream):
             begin_stream(self._hub, response.body, exchange)
         else:
-            self._begin(exchange, send_body(response.body, _length(response.headers), exchange))
+            self._begin(exchange, send_body(response.body, length_of(response.headers), exchange))
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
@@ -355,39 +359,12 @@ def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
     exchange.on_left = hub.open(stream, exchange)
 
 
-async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body with a known length as fast as the client reads, then close the body."""
-    left, parts = length, _parts(body)
-    try:
-        while left > 0:
-            size = exchange.send(await asyncio.to_thread(next, parts, b""))
-            left -= size
-            if not size or not await exchange.connection.drain():
-                exchange.give_up()  # The client would wait for more bytes.
-                return
-        exchange.end()
-    finally:
-        if close := getattr(body, "close", None):
-            close()
-
-
 def _joined(body: Iterable[bytes]) -> bytes:
     try:
         return b"".join(body)
     finally:
         if close := getattr(body, "close", None):
             close()
-
-
-def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
-    blocks, size = list[bytes](), 0
-    for block in body:
-        blocks.append(block)
-        size += len(block)
-        if size >= _CHUNK_BYTES:
-            yield b"".join(blocks)
-            blocks, size = [], 0
-    yield b"".join(blocks)
 
 
 def most_connections() -> int:
@@ -400,8 +377,3 @@ def most_connections() -> int:
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
     return max(files - RESERVED_FILES, 1)
-
-
-def _length(headers: Iterable[Header]) -> int:
-    """Return the Content-Length in the headers, or 0."""
-    return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

@@ -1,0 +1,102 @@
+"""Large responses: what clients that read slowly may occupy, in memory and on disk."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.servers import free_port, start, stop, wait, workers
+from tests.sites import collection, documents, write
+from tests.waiting import until
+
+NOTES, NOTE_BYTES = 100, 80_000
+SIZE = NOTES * NOTE_BYTES  # of the list, at least
+FILES = {
+    **collection("note", {"body": {"type": "richtext"}}),
+    **documents("notes", **{f"n{n}": {"body": chr(97 + n % 26) * NOTE_BYTES} for n in range(NOTES)}),
+    "site.yaml": "roles: {public: {note: [find]}}\nsearch: {index: false}\n",
+}
+# One list fits into memory, and three into files.
+LIMITS = "from server.api.serving import sending; "
+LIMITS += f"sending.MAX_MEMORY_BYTES, sending.MAX_FILE_BYTES = {int(1.5 * SIZE)}, {int(3.5 * SIZE)}"
+CACHED_NOTES = 50  # A response with so many is cached, and does not fit into a socket's buffer.
+PATIENCE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    root, port = tmp_path_factory.mktemp("site"), free_port()
+    write(root, FILES)
+    process = start(root, port, "--workers=1", first=LIMITS)
+    wait(process, port)
+    (worker,) = workers(process.pid)
+    spooled[port] = worker
+    yield port
+    stop(process)
+
+
+spooled: dict[int, int] = {}  # the worker of a server, by its port
+
+
+def request(stack: ExitStack, port: int, query: str, notes: int = NOTES) -> socket.socket:
+    """Send a request whose response is not read yet."""
+    client = stack.enter_context(socket.socket())
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(PATIENCE_S)
+    client.connect(("127.0.0.1", port))
+    path = f"/api/notes?pagination[pageSize]={notes}&{query}"
+    client.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    return client
+
+
+def read(client: socket.socket, begun: bytes = b"") -> bytes:
+    parts = [begun]
+    while part := client.recv(1 << 20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def files_of(port: int) -> int:
+    """Number of unnamed files that the worker has open in .bifolio/incoming/."""
+    descriptors = Path(f"/proc/{spooled[port]}/fd").iterdir()
+    links = (str(one.readlink()) for one in descriptors if one.is_symlink())
+    return sum("/incoming/" in link for link in links)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
+def test_unread_responses_go_to_files_and_arrive_whole(port: int) -> None:
+    with ExitStack() as stack:
+        clients, begun = [], []
+        for n in range(5):
+            clients.append(request(stack, port, f"n={n}"))
+            begun.append(clients[-1].recv(12))
+        assert [one[-3:] for one in begun] == [b"200"] * 4 + [b"503"]
+        until(lambda: files_of(port) == 3)
+        answers = [read(client, first) for client, first in zip(clients, begun, strict=True)]
+    bodies = [answer.partition(b"\r\n\r\n")[2] for answer in answers]
+    assert len(bodies[0]) > SIZE
+    assert bodies[1:4] == bodies[:1] * 3
+    assert b"Retry-After" in answers[4] or b"retry-after" in answers[4]
+    assert b"Too many large responses" in bodies[4]
+    until(lambda: files_of(port) == 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
+def test_a_cached_response_occupies_memory_once(port: int) -> None:
+    with ExitStack() as stack:
+        read(request(stack, port, "same", CACHED_NOTES))
+        clients = [request(stack, port, "same", CACHED_NOTES) for _ in range(8)]
+        assert {client.recv(12)[-3:] for client in clients} == {b"200"}
+        assert files_of(port) == 0
+        assert len({read(client) for client in clients}) == 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
+def test_a_client_that_leaves_gives_its_room_back(port: int) -> None:
+    for turn in range(3):
+        with ExitStack() as stack:
+            clients = [request(stack, port, f"turn={turn}&n={n}") for n in range(4)]
+            assert {client.recv(12)[-3:] for client in clients} == {b"200"}
+        until(lambda: files_of(port) == 0)
