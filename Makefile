@@ -20,8 +20,8 @@ install: .venv/bin/python pyproject.toml ## Install what all other targets need 
 serve: .venv/.ready ## Serve this repository's own site on http://127.0.0.1:1337
 	$(BIN)/bifolio serve --site . --port $(PORT)
 
-test: .venv/.ready-dev ## Run the tests, in three processes
-	$(BIN)/pytest -n 3 --dist worksteal --durations 20 --durations-min 1
+test: .venv/.ready-dev ## Run the tests, in four processes
+	$(BIN)/pytest -n 4 --dist worksteal --durations 20 --durations-min 1
 
 PACKAGES := $(sort $(foreach file,$(wildcard tests/*/test_*.py),$(word 2,$(subst /, ,$(file)))))
 ifneq ($(filter test-quick,$(MAKECMDGOALS)),)

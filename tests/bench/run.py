@@ -1,15 +1,17 @@
-"""`make test-bench`: runs every kind of benchmark at its smallest size; the first that fails ends it."""
+"""`make test-bench`: runs every kind of benchmark at its smallest size; two at a time, until one fails."""
 
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.__main__ import CHOICES
 from tests.servers import ROOT
 from tests.signals import restore_in_children
 
 SHARE = "0.005"
+AT_ONCE = 2  # They mostly wait for servers to start.
 COMMANDS = {kind: ["bench", kind] for kind in CHOICES}
 RECORDED = "--site rules --documents 2 --reads 80 --writes 40 --replay tests/bench/strapi-rules.json"
 COMMANDS["differential"] = ["bench.differential", *RECORDED.split()]
@@ -17,24 +19,31 @@ COMMANDS["peers"] = ["bench.peer", "--stand-in", "--json", "build/test-bench-pee
 
 
 def main(kinds: list[str]) -> int:
-    """Run the kinds that are named, else all; the status of the first that fails."""
+    """Run the given kinds, or all, two at a time. Returns the status of the first that fails."""
     restore_in_children()
-    for kind in kinds or COMMANDS:
-        began = time.monotonic()
-        done = subprocess.run(
-            [sys.executable, "-m", *COMMANDS[kind]],
-            cwd=ROOT,
-            env={**os.environ, "BENCH_SHARE": SHARE},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode:
-            print(f"{done.stdout}\nbench {kind}: FAILED with status {done.returncode}")
-            return done.returncode
-        print(f"bench {kind}: {time.monotonic() - began:.0f} s", flush=True)
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for kind, done, seconds in pool.map(run, kinds or COMMANDS):
+            if done.returncode:
+                print(f"{done.stdout}\nbench {kind}: FAILED with status {done.returncode}")
+                pool.shutdown(wait=False, cancel_futures=True)
+                return done.returncode
+            print(f"bench {kind}: {seconds:.0f} s", flush=True)
     return 0
+
+
+def run(kind: str) -> tuple[str, "subprocess.CompletedProcess[str]", float]:
+    """Run a benchmark at its smallest size. Returns its process and the seconds it took."""
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", *COMMANDS[kind]],
+        cwd=ROOT,
+        env={**os.environ, "BENCH_SHARE": SHARE},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return kind, done, time.monotonic() - began
 
 
 if __name__ == "__main__":
