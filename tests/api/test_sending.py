@@ -40,9 +40,12 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 spooled: dict[int, int] = {}  # the worker of a server, by its port
 
 
-def request(stack: ExitStack, port: int, query: str, notes: int = NOTES) -> socket.socket:
+def request(
+    stack: ExitStack, port: int, query: str, notes: int = NOTES, source: str = "127.0.0.1"
+) -> socket.socket:
     """Send a request whose response is not read yet."""
     client = stack.enter_context(socket.socket())
+    client.bind((source, 0))
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.settimeout(PATIENCE_S)
     client.connect(("127.0.0.1", port))
@@ -100,3 +103,23 @@ def test_a_client_that_leaves_gives_its_room_back(port: int) -> None:
             clients = [request(stack, port, f"turn={turn}&n={n}") for n in range(4)]
             assert {client.recv(12)[-3:] for client in clients} == {b"200"}
         until(lambda: files_of(port) == 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
+def test_a_client_with_many_unread_responses_keeps_no_room_from_another(port: int) -> None:
+    with ExitStack() as stack:
+        greedy = [request(stack, port, f"greedy={n}") for n in range(4)]
+        assert {client.recv(12)[-3:] for client in greedy} == {b"200"}
+        until(lambda: files_of(port) == 3)
+        other = request(stack, port, "other", source="127.0.0.2")
+        assert other.recv(12)[-3:] == b"200"
+        assert len(read(other)) > SIZE
+        assert len(read(greedy[0])) > SIZE  # It is in memory.
+        assert [is_whole(client) for client in greedy[1:]] == [False, True, True]
+
+
+def is_whole(client: socket.socket) -> bool:
+    try:
+        return len(read(client)) > SIZE
+    except ConnectionResetError:
+        return False

@@ -1,7 +1,9 @@
 """Sending of large response bodies in parts, at the client's speed.
 
 Clients that read slowly must not fill the memory. Bodies that are being sent may occupy `MAX_MEMORY_BYTES` of
-a process. Beyond that, a body is moved to an unnamed file on the site's disk until the client has read it.
+a process. Beyond that, a body is moved to an unnamed file on the site's disk until the client has read it. If
+the files get too large, the client with the most bytes in files loses a connection, so that no client keeps
+others from large responses.
 """
 
 import asyncio
@@ -14,6 +16,7 @@ from typing import IO
 from server.api.error_response import failure
 from server.api.response import JSON, Header
 from server.api.serving.connection import Exchange
+from server.bounded import network_of
 from server.errors import BusyError
 
 SMALL_BYTES = 64 * 1024  # A body up to this size is sent at once.
@@ -33,7 +36,9 @@ class LargeBodies:
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
         self._users: Counter[int] = Counter()  # by the id() of a body, which a cache may share
-        self._in_memory, self._in_files = 0, 0
+        self._in_memory = 0
+        # The sizes of the bodies in files, by client and exchange, oldest first.
+        self._in_files: dict[str, dict[Exchange, int]] = {}
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
         """Send a response with a body that is already in memory. Sends a 503 if there is no room for it."""
@@ -43,10 +48,11 @@ class LargeBodies:
         if id(body) in self._users or self._in_memory + size <= MAX_MEMORY_BYTES:
             await self._send_from_memory(body, status, headers, exchange)
             return
-        if self._in_files + size > MAX_FILE_BYTES:
+        client = network_of(exchange.environ.get("REMOTE_ADDR", ""))
+        if not self._make_room(client, size):
             _refuse(exchange)
             return
-        self._in_files += size
+        self._in_files.setdefault(client, {})[exchange] = size
         try:
             file = await asyncio.to_thread(_store, body, self._folder)
         except OSError:  # The disk is full, for example.
@@ -56,7 +62,26 @@ class LargeBodies:
             exchange.begin(status, headers)
             await send_body(_blocks(file), size, exchange)
         finally:
-            self._in_files -= size
+            self._forget(client, exchange)
+
+    def _make_room(self, client: str, size: int) -> bool:
+        """Return whether a body of this size fits into files, after disconnecting clients with more bytes."""
+        while True:
+            totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
+            if sum(totals.values()) + size <= MAX_FILE_BYTES:
+                return True
+            most = max(totals, key=totals.__getitem__, default=client)
+            if totals.get(most, 0) <= totals.get(client, 0) + size:
+                return False
+            oldest = next(iter(self._in_files[most]))
+            self._forget(most, oldest)
+            oldest.give_up()
+
+    def _forget(self, client: str, exchange: Exchange) -> None:
+        sizes = self._in_files.get(client, {})
+        sizes.pop(exchange, None)
+        if not sizes:
+            self._in_files.pop(client, None)
 
     async def _send_from_memory(
         self, body: bytes, status: int, headers: list[Header], exchange: Exchange
