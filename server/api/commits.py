@@ -52,7 +52,7 @@ class CommitWaiter:
         if IN_PLACE in environ:
             raise NeedsThreadPool(costly=False)
         if not self._waiting.acquire(blocking=False):
-            raise BehindError("Too many requests wait for commits; try again")
+            raise BehindError("Too many requests are waiting for commits; try again")
         try:
             return self._wait(wanted, environ)
         finally:

@@ -268,7 +268,7 @@ class Entrance:
         if name is None or not area.takes_at:
             return self._held(environ, state)
         if environ["REQUEST_METHOD"] not in READ_METHODS:
-            raise ValidationError("at is for reads; a past state can't be changed")
+            raise ValidationError("at is only for reads, because a past state can't be changed")
         if not isinstance(name, str):
             raise ValidationError("at must be one commit, tag, branch or time")
         if IN_PLACE in environ and not self.past.is_kept(name):

@@ -103,7 +103,7 @@ class Accounts:
                 connection.execute(f"INSERT INTO tokens (hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)
         except DuplicateError as error:
             fix = f"run `bifolio token revoke {name}`, or choose another name"
-            raise SetupError("token", None, f'the token "{name}" already exists', fix) from error
+            raise SetupError("token", None, f'a token named "{name}" already exists', fix) from error
         return token
 
     def tokens(self) -> list[Token]:
@@ -180,7 +180,7 @@ def _refuse(url: str, trouble: Trouble) -> Exception:
         return UnavailableError()
     log.error("%s can't be used: %s", NAME, trouble.reason)
     if any(word in trouble.reason for word in ("full", "readonly", "No space")):
-        return StorageError("The account could not be written")
+        return StorageError("The account could not be saved")
     return UnavailableError()
 
 

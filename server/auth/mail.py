@@ -38,7 +38,7 @@ class Outbox:
         try:
             self._waiting.put_nowait(job)
         except queue.Full:
-            log.error("a mail was dropped: %d are already queued", MAX_QUEUED_MAILS)
+            log.error("an email was dropped, because %d others are already queued", MAX_QUEUED_MAILS)
 
     def _work(self) -> None:
         while True:
@@ -46,7 +46,7 @@ class Outbox:
             try:
                 job()
             except Exception:
-                log.exception("a mail could not be written")
+                log.exception("an email could not be created")
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
@@ -56,7 +56,9 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
     message["Subject"] = " ".join(subject.split())
     message.set_content(text)
     if not settings.mail.host:
-        log.warning("no mail server is set (mail.host in site.yaml); not sent to %s:\n%s", to, text)
+        log.warning(
+            "no mail server is set (mail.host in site.yaml), so this email to %s was not sent:\n%s", to, text
+        )
         return True
     try:
         with smtplib.SMTP(settings.mail.host, settings.mail.port, timeout=TIMEOUT_S) as server:
@@ -66,6 +68,6 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
                 server.login(settings.mail.user, os.environ.get(PASSWORD_VARIABLE, ""))
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        log.error("the mail to %s could not be sent: %s", to, error)
+        log.error("the email to %s could not be sent: %s", to, error)
         return False
     return True

@@ -71,7 +71,7 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
         raise SetupError("--permission", None, what, "use --type custom")
     if kind == "custom" and not permissions:
         fix = "pass one, such as --permission article.find"
-        raise SetupError("--permission", None, "a custom token needs permissions", fix)
+        raise SetupError("--permission", None, "a custom token needs at least one permission", fix)
     subjects = [*(t.singular for t in read_content_types(root).content_types), *filter(None, ACTIONS)]
     for permission in permissions:
         subject, _, action = permission.rpartition(".")
@@ -81,7 +81,7 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
         known = known_actions(subject)
         if action not in known:
             fix = suggestion(action, known) or "use one of " + ", ".join(known)
-            raise SetupError("--permission", None, f'unknown action "{action}" of {subject}', fix)
+            raise SetupError("--permission", None, f'unknown action "{action}" for {subject}', fix)
 
 
 @token.command("list")

@@ -85,7 +85,9 @@ def _question(words: tuple[str, ...], state: State) -> Question:
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:
-        raise SetupError("search", None, "must have a word to find", "add one besides the excluded words")
+        raise SetupError(
+            "search", None, "must contain at least one word to find", "add a word that is not excluded"
+        )
     return question
 
 

@@ -197,7 +197,7 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
             f"list them with `bifolio webhook log {name}`; "
             f"they are kept for 7 days, at most {MAX_DONE_DELIVERIES:,}"
         )
-        raise SetupError(webhook_id, None, f"{name} has no such delivery", fix)
+        raise SetupError(webhook_id, None, f"the webhook {name} has no such delivery", fix)
 
 
 @webhook.command("secret")

@@ -226,7 +226,7 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
                 fix = suggestion(action, known, MIN_SIMILARITY) or "use one of " + ", ".join(known)
-                yield file.refuse(f'unknown action "{action}" of {subject}', fix, *at)
+                yield file.refuse(f'unknown action "{action}" for {subject}', fix, *at)
 
 
 def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:

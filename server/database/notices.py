@@ -135,14 +135,14 @@ class Notices:
                 with postgres.connect_to(self._url) as connection:
                     self._begin(connection)
                     if failures:
-                        log.info("this machine is notified of changes on other machines again")
+                        log.info("notifications of changes on other machines work again")
                     failures = 0
                     self._serve(connection)
             except error_type as error:
                 self._connected = False
                 if not failures and not self._stopping.is_set():
                     line = (str(error) or type(error).__name__).splitlines()[0]
-                    log.error("this machine is not notified of changes on other machines: %s", line)
+                    log.error("notifications of changes on other machines don't arrive: %s", line)
                 self._stopping.wait(BACKOFFS_S[min(failures, len(BACKOFFS_S) - 1)])
                 failures += 1
 

@@ -77,7 +77,7 @@ class Outage:
         with self._lock:
             was_trying, self._trying, self._away = self._trying, False, False
         if self._name and was_trying:
-            log.info("%s can be used again", self._name)
+            log.info("%s is available again", self._name)
 
 
 def reason_of(error: BaseException) -> str:

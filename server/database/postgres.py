@@ -223,7 +223,7 @@ class Postgres:
             raise
         except TimeoutError as error:
             self._late.append(future)
-            raise SilentError(f"no connection after {seconds:.1f} s") from error
+            raise SilentError(f"no connection within {seconds:.1f} s") from error
         if is_late and not _is_usable(connection, seconds):
             connection.close()
             return self._connect(seconds)

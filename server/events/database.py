@@ -197,7 +197,9 @@ class EventDatabase:
 
 
 def _log_replacement() -> None:
-    log.warning("%s was damaged and has been replaced; clients of the event log start over", LOG_FILE)
+    log.warning(
+        "%s was damaged and has been replaced; clients must read the event log from its start", LOG_FILE
+    )
 
 
 class Transaction:

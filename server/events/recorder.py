@@ -96,11 +96,11 @@ class Recorder:
                 last = transaction.bounds().last
         except (StorageError, GitError) as error:
             if not self.missed:
-                log.error("%s; changes will be recorded when it is available again", error.message)
+                log.error("%s; changes will be recorded once the event log is available again", error.message)
             self._missed[0] = 1
             return None
         if compared and self.missed:
-            log.info("the event log is complete again")
+            log.info("the event log is up to date again")
         self._missed[0] = 0 if compared else 1
         if compared:
             self._compared[:] = log_id

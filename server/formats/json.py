@@ -134,7 +134,7 @@ def read_json(text: str) -> Tree:
     except SyntaxProblem as problem:
         raise _with_position(problem, text) from problem
     except ValueError as error:
-        what = f"a number has more than {MAX_DIGITS} digits"
+        what = f"a number must not have more than {MAX_DIGITS} digits"
         raise _with_position(SyntaxProblem(what, None, "put it in quotes"), text) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")

@@ -139,12 +139,12 @@ def _typed_scalar(text: Plain) -> Any:
         return text in _TRUE
     if _INTEGER.fullmatch(text):
         if len(text) > MAX_DIGITS:
-            raise ValueError(f"a number has more than {MAX_DIGITS} digits")
+            raise ValueError(f"a number must not have more than {MAX_DIGITS} digits")
         return int(text)
     if _FLOAT.fullmatch(text):
         number = float(text)
         if math.isinf(number):
-            raise ValueError(f"{text} is too large a number")
+            raise ValueError(f"the number {text} is too large")
         return number
     if _BASED.fullmatch(text):
         return int(text, 0)

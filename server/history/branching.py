@@ -335,7 +335,7 @@ class BranchWriter:
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
                     return self.past.answered(commit, today), result, commit
-        raise BusyError("The branch kept changing while this write was prepared; try again")
+        raise BusyError("The branch kept changing while this write was being prepared; try again")
 
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings

@@ -127,7 +127,7 @@ def commit_changes(
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
     if unknown is not None:
-        raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes that you may see')
+        raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes, or you may not see them')
     cleaned = clean_message(message)
     if not cleaned:
         raise ValidationError("The commit message is empty")
@@ -142,7 +142,7 @@ def commit_changes(
     except (CommitError, OSError) as error:
         raise ConflictError(f"Not committed: {error}") from error
     if not commit:
-        raise ConflictError("Not committed: none of these files differs from the last commit")
+        raise ConflictError("Nothing was committed: none of these files differs from the last commit")
     return commit
 
 

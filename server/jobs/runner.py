@@ -185,4 +185,4 @@ class _Lane:
         try:
             self._job.close()
         except Exception:
-            log.exception("job %s could not be closed", self._job.name)
+            log.exception("the job %s could not be stopped cleanly", self._job.name)

@@ -136,7 +136,7 @@ class _PopulateParser:
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
-                f"populate covers more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate fewer"
+                f"populate selects more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate fewer"
             )
         path = (*path, name)
         if name not in type_.populatable and self.forgiving:

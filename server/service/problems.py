@@ -56,7 +56,7 @@ class ProblemFilter:
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
-            raise ValidationError(f"{wrong} must be one text")
+            raise ValidationError(f"{wrong} must be a single text")
         if texts["severity"] not in ("", "error", "warning"):
             raise ValidationError("severity must be error or warning")
         fixable = read_boolean(params["fixable"]) if params.get("fixable") else None

@@ -71,7 +71,11 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     try:
         committed = _read_times(root, before.committed)
     except GitError as error:
-        trouble_log(root).tell(Concern.TIMES, str(error), "the commit times of files are unknown")
+        trouble_log(root).tell(
+            Concern.TIMES,
+            str(error),
+            "the times of commits are unknown, so documents without timestamps have none",
+        )
         committed = before.committed
         if not isinstance(error, GitSlowError):
             head = None

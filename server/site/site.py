@@ -239,7 +239,7 @@ class Site:
             if patient:
                 return None
         except (ApiError, CommitError) as error:  # It will be repeated before the write is committed.
-            log.warning("%s: a write that git has reverted could not be repeated yet: %s", self.root, error)
+            log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
         if patient and git_marks(contents.git) != before:

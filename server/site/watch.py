@@ -67,7 +67,9 @@ class Watcher(Job):
         """Refresh the hinted paths. Without hints, check everything if a patrol is due."""
         if self.site.folder.is_gone():
             if not self._is_gone:
-                log.error("the site's folder %s is missing; serving the last good state", self.site.root)
+                log.error(
+                    "the site's folder %s is missing; still serving the last good state", self.site.root
+                )
             self._is_gone = True
             return POLL_INTERVAL_MS / 1000
         if self._is_gone:

@@ -71,7 +71,7 @@ class Changeset:
         if path in self._texts:
             text = self._texts[path]
             if text is None:
-                raise ConflictError(f"{path} is being removed")
+                raise ConflictError(f"{path} is being deleted")
             return text
         try:
             return self._bytes(path).decode()

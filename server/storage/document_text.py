@@ -90,7 +90,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
                 return bom + edited
         except SyntaxProblem:
             continue
-    raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
+    raise ConflictError(f"{path} is written in a way that Bifolio can't change safely; edit it by hand")
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
@@ -112,7 +112,7 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
             return bom + edited
     except SyntaxProblem:
         pass
-    raise ConflictError(f"{path} is written in a way that can't be changed safely; edit it by hand")
+    raise ConflictError(f"{path} is written in a way that Bifolio can't change safely; edit it by hand")
 
 
 def _is_expected(actual: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:

@@ -96,7 +96,7 @@ def is_below_file(root: Path, path: str) -> bool:
 
 def below_file(path: str) -> ConflictError:
     """Return the error for a new file if one of its parent folders is a file."""
-    return ConflictError(f"{path} needs a folder where a file is; move the file first")
+    return ConflictError(f"{path} needs a folder at a path where a file exists; move the file first")
 
 
 def digest_of(data: bytes) -> bytes:

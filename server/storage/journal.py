@@ -117,7 +117,7 @@ class Journal:
                 permit()
             self._replace_counted(staged, record, permit or (lambda: None))
         except _RollbackFailed as error:
-            raise StorageError(f"The files could not be written or restored yet: {error}") from error
+            raise StorageError(f"The files have not been written or restored yet: {error}") from error
         except OSError as error:
             self._clean(staged, new_folders)
             if self._is_lost(error):

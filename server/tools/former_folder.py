@@ -27,7 +27,7 @@ def adopt_former_folder(root: Path) -> str:
         return ""
     check_state_folder(root, FORMER_FOLDER)
     if any(_listens(path) for path in former.glob("serve-*.sock")):
-        raise SetupError(FORMER_FOLDER, None, "a server still uses it", "stop that server first")
+        raise SetupError(FORMER_FOLDER, None, "a running server still uses it", "stop that server first")
     try:
         former.rename(folder)
     except FileNotFoundError:  # Another process renamed it first.

@@ -86,7 +86,7 @@ def named(root: Path) -> set[str]:
         return found
     if is_shallow(root):
         fix = "run git fetch --unshallow"
-        raise SetupError("media gc", None, "this clone lacks the older part of the history", fix)
+        raise SetupError("media gc", None, "this clone does not have the whole history", fix)
     for remote in git_or_fail(root, "remote").split():
         fetch_all(root, remote)
     ids = _descriptions(root)
@@ -160,7 +160,7 @@ def _printed(root: Path, *arguments: str) -> bytes:
 
 def _lacking() -> SetupError:
     fix = "clone it as a whole, without --filter, and see what git fsck says"
-    return SetupError("media gc", None, "this clone lacks a part of its files", fix)
+    return SetupError("media gc", None, "this clone is missing some objects", fix)
 
 
 def _hash(listed: "Listed") -> str:

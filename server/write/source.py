@@ -203,7 +203,9 @@ def replace_source(request: SourceRequest, context: Context) -> str:
     shown = mask_text(schema, type_, path, current)
     _require_match(request.if_match, shown)
     if shown.strays and request.text is not None:
-        raise ConflictError(f"{path} has a password's hash outside of a password attribute; edit it by hand")
+        raise ConflictError(
+            f"{path} contains the hash of a password outside of a password attribute; edit it by hand"
+        )
     with _locate_errors(path):
         if request.text is not None:
             new_text = _unmask(context, document, request.text, shown)
@@ -271,7 +273,7 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
     for name in keys:
         if name not in other_keys(document.type, keys):
             raise ValidationError(
-                f'"{name[:100]}" is a key that {document.type.uid} defines; change it there'
+                f'"{name[:100]}" is an attribute of {document.type.uid}; change it as an attribute'
             )
     with unreadable(document.path):
         before = other_keys(document.type, parse(document.path, shown.text, document.type.body))
@@ -294,9 +296,13 @@ def _read(context: Context, document: Document, text: str) -> Document:
         raise _text_error(document.path, problem.line, problem.message, problem.fix)
     new = entry.document
     if (new.document_id, new.locale) != (document.document_id, document.locale):
-        raise ValidationError("The file would be another document; its documentId can't be changed here")
+        raise ValidationError(
+            "This would turn the file into another document; its documentId can't be changed here"
+        )
     if new.status != document.status:
-        raise ValidationError(f"The file would be {new.status}; publish or unpublish the document instead")
+        raise ValidationError(
+            f"This would make the file {new.status}; publish or unpublish the document instead"
+        )
     return new
 
 

@@ -142,7 +142,9 @@ def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
             other = others[0].path
             if not (restoration.may_see(other) and restoration.may_see(document.path)):
                 raise ConflictError(TAKEN_MESSAGE)
-            raise ConflictError(f"{other} now has an id or unique value of {document.path}; change it first")
+            raise ConflictError(
+                f"{other} now uses an id or unique value that {document.path} had; change it first"
+            )
 
 
 def _documents(kept: KeptWrite, store: Store) -> Iterator[Document]:

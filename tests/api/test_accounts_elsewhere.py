@@ -231,4 +231,4 @@ def test_a_server_that_starts_while_the_database_stands_still_asks_it_when_it_go
             stop(process)
     told = (tmp_path / "log").read_text()
     assert told.count("ERROR bifolio: the accounts database can't be used") == 1, told
-    assert told.count("INFO bifolio: the accounts database can be used again") == 1, told
+    assert told.count("INFO bifolio: the accounts database is available again") == 1, told

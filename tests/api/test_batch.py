@@ -212,8 +212,8 @@ def test_only_types_that_the_caller_may_use_are_suggested(make_api: MakeApi) -> 
         for name in ("author", "articels", "door", "homes")
     }
     assert told == {
-        "author": "no content type is there",
-        "articels": "no content type is there",
+        "author": "it is not the path of a content type",
+        "articels": "it is not the path of a content type",
         "door": 'did you mean "doors"?',
         "homes": 'did you mean "home"?',
     }
@@ -222,7 +222,7 @@ def test_only_types_that_the_caller_may_use_are_suggested(make_api: MakeApi) -> 
 @pytest.mark.parametrize(
     ("operation", "message"),
     [
-        ("x", "An operation is an object with a method and a path"),
+        ("x", "An operation must be an object with a method and a path"),
         ({"method": "GET", "path": "/api/authors"}, "method must be POST, PUT or DELETE"),
         ({"method": ["PUT"], "path": "/api/authors"}, "method must be POST, PUT or DELETE"),
         ({"method": "POST"}, "path must be text, such as /api/articles"),
@@ -274,11 +274,11 @@ def test_operations_that_are_none(make_api: MakeApi, operation: Any, message: st
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ([], 'A batch is an object with a list "operations"'),
-        ({"requests": []}, 'A batch is an object with a list "operations"'),
-        ({"operations": {}}, 'A batch is an object with a list "operations"'),
-        ({"operations": []}, "A batch has 1 to 100 operations, not 0"),
-        ({"operations": [1] * 101}, "A batch has 1 to 100 operations, not 101"),
+        ([], 'A batch must be an object with a list "operations"'),
+        ({"requests": []}, 'A batch must be an object with a list "operations"'),
+        ({"operations": {}}, 'A batch must be an object with a list "operations"'),
+        ({"operations": []}, "A batch must have 1 to 100 operations, but this one has 0"),
+        ({"operations": [1] * 101}, "A batch must have 1 to 100 operations, but this one has 101"),
         ({"operations": [1], "mesage": "x"}, 'A batch has no "mesage"; did you mean "message"?'),
         ({"operations": [1], "message": 5}, "message must be text"),
         (

@@ -380,7 +380,7 @@ def test_a_merge_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
     with pytest.raises(subprocess.CalledProcessError):
         git(root, "merge", "side")
     assert rename(api, "New").headers["Bifolio-Commit"] == "pending"
-    assert "a merge is under way" in caplog.text
+    assert "a merge is in progress" in caplog.text
     (root / "a.txt").write_text("both\n")
     git(root, "add", "a.txt")
     git(root, "commit", "-qm", "Merge")

@@ -135,7 +135,7 @@ def test_one_server_at_a_time_takes_over(tmp_path: Path, servers: list[Server]) 
     taken = take_over(root, port)
     assert taken is not None
     servers.append(start(root, port, "--workers=1", "--quiet", "--takeover"))
-    assert "is being taken over by another server" in servers[1].communicate(timeout=60)[1]
+    assert "is already being taken over by another server" in servers[1].communicate(timeout=60)[1]
     assert servers[1].returncode
     assert get(port, "/api/notes")[0] == 200
     taken.close()

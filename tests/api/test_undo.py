@@ -165,7 +165,7 @@ def test_what_others_have_taken_since_is_not_taken_from_them(make_api: MakeApi) 
     api = make_api(SITE)
     id_ = batch(api, op("DELETE", "articles/odd")).body["undo"]["id"]
     made = api.post("/api/articles", {"title": "New", "slug": "odd"}).data["documentId"]
-    assert "now has an id or unique value of content/articles/odd.md" in undo(api, id_).error["message"]
+    assert "now uses an id or unique value that content/articles/odd.md" in undo(api, id_).error["message"]
     api.put(f"/api/articles/{made}", {"slug": "even"})
     (api.root / "content/articles/odd.json").write_text('{"title": "O"}')
     api.site.refresh()
@@ -318,7 +318,8 @@ def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: M
     api.accounts.revoke_token("some")
     api.token("some", may=[*deleting, "page.find"])
     assert (
-        "content/pages/secret.md now has an id or unique value of" in undo(api, id_, "some").error["message"]
+        "content/pages/secret.md now uses an id or unique value that"
+        in undo(api, id_, "some").error["message"]
     )
 
 

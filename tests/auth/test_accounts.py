@@ -124,7 +124,7 @@ def test_a_token_expires_under_the_running_app(make_api: MakeApi, monkeypatch: p
 def test_a_name_is_given_once(tmp_path: Path) -> None:
     accounts = Accounts(tmp_path)
     accounts.create_token("a", "read-only")
-    with pytest.raises(SetupError, match='the token "a" already exists'):
+    with pytest.raises(SetupError, match='a token named "a" already exists'):
         accounts.create_token("a", "full-access")
     accounts.close()
 

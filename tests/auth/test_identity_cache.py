@@ -115,7 +115,7 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
         until(lambda: is_believed(accounts, unseen), 5)
     assert [(record.levelname, record.message) for record in caplog.records] == [
         ("ERROR", "the accounts database can't be used: no response for 3 s"),
-        ("INFO", "the accounts database can be used again"),
+        ("INFO", "the accounts database is available again"),
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_database_that_refuses_to_write_is_read_and_written_again_when_it_lets
         assert is_written(accounts)
     assert [record.message.partition(":")[0] for record in caplog.records] == [
         "the accounts database can't be written",
-        "the accounts database can be used again",
+        "the accounts database is available again",
     ]
 
 

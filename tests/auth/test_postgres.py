@@ -33,7 +33,7 @@ def test_tokens_and_users_live_there(url: str, tmp_path: Path) -> None:
     assert found is not None
     assert found.actor().may("note", "find")
     assert not (tmp_path / ".bifolio" / "accounts.db").exists()
-    with pytest.raises(SetupError, match='the token "one" already exists'):
+    with pytest.raises(SetupError, match='a token named "one" already exists'):
         there.create_token("one", "read-only")
     assert here.revoke_token("one")
     until(lambda: there.find_token(token) is None, 1)

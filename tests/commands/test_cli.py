@@ -130,7 +130,7 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["create", "x", "--type", "custom"], "needs permissions"),
+        (["create", "x", "--type", "custom"], "needs at least one permission"),
         (
             ["create", "x", "--type", "read-only", "--permission", "article.find"],
             "can't have other permissions",
@@ -138,16 +138,16 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
         (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'Did you mean "article"'),
         (
             ["create", "x", "--type", "custom", "--permission", "article.fnd"],
-            'unknown action "fnd" of article',
+            'unknown action "fnd" for article',
         ),
         (["create", "x", "--type", "custom", "--permission", "find"], 'unknown content type ""'),
         (
             ["create", "x", "--type", "custom", "--permission", "upload.create"],
-            'unknown action "create" of upload',
+            'unknown action "create" for upload',
         ),
         (["create", "x", "--type", "read-only", "--expires", "soon"], "must be a length of time"),
         (["create", "x", "--type", "read-only", "--expires", "9999y"], "must be a length of time"),
-        (["create", "taken", "--type", "read-only"], 'the token "taken" already exists'),
+        (["create", "taken", "--type", "read-only"], 'a token named "taken" already exists'),
         (["revoke", "takn"], 'unknown token "takn"'),
     ],
 )

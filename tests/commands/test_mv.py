@@ -130,7 +130,10 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
     ("arguments", "message"),
     [
         (("author/non", "x"), 'author/non: author "non" does not exist. Nothing was changed.'),
-        (("x", "y"), "x: x is neither an existing file nor a document as TYPE/ID. Nothing was changed."),
+        (
+            ("x", "y"),
+            "x: x is neither an existing file nor a document written as TYPE/ID. Nothing was changed.",
+        ),
     ],
 )
 def test_what_is_refused_in_one_line(root: Path, arguments: tuple[str, str], message: str) -> None:

@@ -64,7 +64,7 @@ def test_words_with_a_space_are_a_phrase(root: Path) -> None:
         ),
         (["x", "--locale", "de"], "--locale de: no such locale. Use one of en, fr."),
         (["x" * 501], "search: must have at most 500 characters"),
-        (["--", "-x"], "search: must have a word to find. Add one besides the excluded words."),
+        (["--", "-x"], "search: must contain at least one word to find. Add a word that is not excluded."),
     ],
 )
 def test_what_can_not_be_meant_is_one_line(root: Path, arguments: list[str], message: str) -> None:

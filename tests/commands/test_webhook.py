@@ -152,7 +152,7 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
         (["replay", "off", "--since", "0"], "bifolio: off: is disabled. Write enabled: true."),
         (
             ["replay", "build", "--id", "msg_x"],
-            "bifolio: msg_x: build has no such delivery. List them with",
+            "bifolio: msg_x: the webhook build has no such delivery. List them with",
         ),
         (["replay", "build"], "Error: Pass either --since or --id."),
     ],

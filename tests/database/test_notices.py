@@ -112,8 +112,8 @@ def test_a_database_that_is_away_is_told_once_and_heals_by_itself(
         until(lambda: "" in second, 30)  # It may have heard of no notice, but that there may have been some.
         assert "" in first
     for level, sentence in (
-        ("ERROR", "is not notified of changes on other machines"),
-        ("INFO", "notified of changes on other machines again"),
+        ("ERROR", "notifications of changes on other machines don't arrive"),
+        ("INFO", "notifications of changes on other machines work again"),
     ):
         said = [record.levelname for record in caplog.records if sentence in record.message]
         assert said == [level, level]  # once for each of the two

@@ -111,7 +111,7 @@ print(json.dumps([event.document_id for event in recorder.database.read(0, 1000)
     assert sorted(json.loads(documents)) == sorted(f"t{number}" for number in range(60))
     wrong, well = done.stderr.splitlines()
     assert wrong.startswith("ERROR:bifolio:")
-    assert well == "INFO:bifolio:the event log is complete again"
+    assert well == "INFO:bifolio:the event log is up to date again"
 
 
 def test_thousands_of_changes_at_once(make_site: MakeSite) -> None:

@@ -54,7 +54,11 @@ BAD_JSON = {
     "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
     "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" occurs twice', 3),
     "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
-    "too many digits": (f'{{"a":\n{"9" * 10_000}}}', f"a number has more than {MAX_DIGITS} digits", 2),
+    "too many digits": (
+        f'{{"a":\n{"9" * 10_000}}}',
+        f"a number must not have more than {MAX_DIGITS} digits",
+        2,
+    ),
     "depth": ("[" * 100_000, "nested too deeply", None),
     "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
 }

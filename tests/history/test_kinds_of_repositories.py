@@ -155,7 +155,7 @@ def test_a_commit_waits_for_the_git_operation_in_progress(
     written = site.put("/api/notes/two", {"title": "Second"})
     assert (written.status, written.headers["Bifolio-Commit"]) == (200, "pending")
     assert head(site) == before
-    assert f"a {command} is under way" in caplog.text
+    assert f"a {command} is in progress" in caplog.text
     assert site.get("/api/notes/one?at=other").data["title"] == "Theirs"
     assert site.put("/api/notes/two?branch=other", {"title": "x"}).status == 404
     git(site.root, command, "--abort")

@@ -300,10 +300,10 @@ TROUBLES = {
     "detached": Trouble("detached HEAD", detached, log="git switch -c NAME"),
     "shallow": Trouble("a shallow clone", nothing, shallow),
     "merge": Trouble(
-        "a merge with conflicts", merging, forked, WAITS, log="a merge is under way; git status"
+        "a merge with conflicts", merging, forked, WAITS, log="a merge is in progress; git status"
     ),
     "rebase": Trouble(
-        "a rebase with conflicts", rebasing, forked, WAITS, log="a rebase is under way; git status"
+        "a rebase with conflicts", rebasing, forked, WAITS, log="a rebase is in progress; git status"
     ),
     "unborn": Trouble("no commit yet", nothing, unborn, past=(404, 409)),
     "stash": Trouble("`git stash` between two writes", stashed),

@@ -63,7 +63,7 @@ def test_a_running_server_keeps_its_folder(root: Path) -> None:
         server.listen()
         refused = run("token", "list", "--site", str(root))
         assert refused.exit_code == 1
-        assert "a server still uses it. Stop that server first" in refused.stderr
+        assert "a running server still uses it. Stop that server first" in refused.stderr
         assert (root / FORMER_FOLDER).is_dir()
     assert run("token", "list", "--site", str(root)).exit_code == 0  # The socket is a dead server's now.
 

@@ -78,11 +78,11 @@ class ShareCounts(Job):
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
-                log.error("rate limits count only the requests of this machine: %s", reason)
+                log.error("rate limits now count only requests to this machine: %s", reason)
             self._is_away = True
             raise JobFailedError(str(reason), self._timing.share_limits_retry_s) from error
         if self._is_away:
-            log.info("rate limits count the requests of all machines again")
+            log.info("rate limits count requests to all machines again")
         self._is_away = False
         return self._timing.share_limits_s
 

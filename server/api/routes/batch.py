@@ -77,11 +77,13 @@ def bind(handles: Handlers, writes: Writes) -> None:
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
     """Parse a body into operations and commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
-        raise ValidationError('A batch is an object with a list "operations"')
+        raise ValidationError('A batch must be an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
     operations, message = body["operations"], body.get("message")
     if not 1 <= len(operations) <= MAX_OPERATIONS:
-        raise ValidationError(f"A batch has 1 to {MAX_OPERATIONS} operations, not {len(operations):,}")
+        raise ValidationError(
+            f"A batch must have 1 to {MAX_OPERATIONS} operations, but this one has {len(operations):,}"
+        )
     if message is not None and type(message) is not str:
         raise ValidationError("message must be text")
     if message and (len(message) > MAX_MESSAGE_CHARS or "\0" in message):
@@ -108,7 +110,7 @@ def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
 
 def _operation(wanted: Any, caller: Caller) -> Operation:
     if not isinstance(wanted, dict):
-        raise ValidationError("An operation is an object with a method and a path")
+        raise ValidationError("An operation must be an object with a method and a path")
     _refuse_keys(wanted, _OPERATION_KEYS, "An operation")
     method, path, if_match = wanted.get("method"), wanted.get("path"), wanted.get("ifMatch")
     if method not in WRITE_METHODS:
@@ -126,9 +128,9 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
     type_, document_id = _find_address(place, verb, caller)
     params = qs.parse(query)
     if "branch" in params:
-        raise ValidationError("A batch is written to one branch; name it in /batch?branch=NAME")
+        raise ValidationError("A batch can only write to one branch; name it in /batch?branch=NAME")
     if any(map(is_like_dry_run, params)):
-        raise ValidationError(f"A batch is tried as a whole, with /batch?{DRY_RUN}=true")
+        raise ValidationError(f"Only a whole batch can be a dry run; send it to /batch?{DRY_RUN}=true")
     merge, data = wanted.get("prefer") == MERGE, data_of(wanted.get("body"))
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
@@ -149,7 +151,7 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
         )
         if not path.startswith("/api/"):
             why = "its path has to begin with /api/"
-        raise ValidationError(f"{path} can't be written: {why or 'no content type is there'}")
+        raise ValidationError(f"{path} can't be written: {why or 'it is not the path of a content type'}")
     type_, document_id = found
     if not _may_use(caller, type_):
         raise ForbiddenError()
@@ -158,7 +160,7 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
         v for kind, v in WRITES if kind == type_.kind and (single or (v is Verb.CREATE) != bool(document_id))
     ]
     if verb in ACTIONS and verb not in verbs:
-        raise ValidationError(f"{path} can't be written by actions/{verb}: it names no document")
+        raise ValidationError(f"{path} can't be written by actions/{verb}: the path names no document")
     if verb not in verbs:
         names = [name for name, v in VERBS.items() if v in verbs]
         name = next(name for name, v in VERBS.items() if v is verb)

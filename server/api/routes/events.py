@@ -95,7 +95,7 @@ def tags_of_address(
     returns the tags that it would have. Raises ValidationError and the errors of a read.
     """
     if not isinstance(address, str):
-        raise ValidationError('"of" must be the address of an answer, such as /api/articles?populate=author')
+        raise ValidationError('"of" must be the path of a request, such as /api/articles?populate=author')
     path, _, query = address.partition("?")
     path = unquote(path)
     content = content_at(path, state.schema)

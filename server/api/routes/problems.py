@@ -83,7 +83,7 @@ def _read_fixes(body: Any) -> list[Change]:
     if not isinstance(given, list) or not given:
         raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
     if len(given) > MAX_FIXES:
-        raise ValidationError(f"At most {MAX_FIXES:,} fixes can be sent at once")
+        raise ValidationError(f"At most {MAX_FIXES:,} fixes can be sent in one request")
     return [_read_fix(one, i) for i, one in enumerate(given)]
 
 

@@ -76,7 +76,10 @@ def take_over(root: Path, port: int) -> Taken | None:
         other.close()
         if said == _BUSY:
             raise SetupError(
-                f":{port}", None, "is being taken over by another server", "wait until that one answers"
+                f":{port}",
+                None,
+                "is already being taken over by another server",
+                "wait until that server is ready",
             )
         return None
     other.settimeout(None)

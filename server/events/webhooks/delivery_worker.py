@@ -237,7 +237,9 @@ class Deliverer(Job):
                 new = [event for event in events if event.seq > known[name]]
                 surplus = enqueue(connection, webhooks[name], new, at)
                 if surplus:
-                    log.warning("webhook %s: too many deliveries wait; dropped the %d oldest", name, surplus)
+                    log.warning(
+                        "webhook %s: too many deliveries are queued; dropped the %d oldest", name, surplus
+                    )
         return len(events) == BATCH_EVENTS
 
     def _flush_outcomes(self) -> None:

@@ -153,7 +153,7 @@ def _too_long(text: str) -> SyntaxProblem:
     """Return the error for a number with too many digits."""
     found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
-    return SyntaxProblem(f"a number has more than {MAX_DIGITS} digits", line, "put it in quotes")
+    return SyntaxProblem(f"a number must not have more than {MAX_DIGITS} digits", line, "put it in quotes")
 
 
 # --- writer ---------------------------------------------------------------------------------------

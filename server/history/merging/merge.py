@@ -305,7 +305,7 @@ class Merger:
             )
             names = ", ".join(uncommitted[:_MAX_NAMED_FILES])
             raise ConflictError(
-                f"Commit {names}{more} first, because the merge changes the same files",
+                f"Commit {names}{more} first: the merge changes the same files",
                 {"paths": uncommitted},
             )
 

@@ -157,7 +157,7 @@ def take_over_until(take_over: Callable[[], object], until: float) -> None:
             if not is_blocked and time.monotonic() < until:
                 time.sleep(TAKEOVER_BACKOFF_S)
                 continue
-            log.warning("a pushed write is not served yet: %s", error)
+            log.warning("a write was pushed but is not served yet: %s", error)
             if is_blocked:
                 raise NotServedError(
                     f"{NOT_SERVED_MESSAGE}, because it conflicts with uncommitted changes"

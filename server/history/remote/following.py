@@ -210,7 +210,7 @@ class Follower(Job):
     def _log(self, before: RemoteStatus, status: RemoteStatus) -> None:
         name = f"{status.remote}/{status.branch}"
         if status.state == CURRENT:
-            log.info("following %s again after %s", name, _span(self._clock.time() - before.since))
+            log.info("following %s again, after %s", name, _span(self._clock.time() - before.since))
         elif status.state == AWAY:
             log.warning("%s can't be followed: %s", name, status.reason)
         else:

@@ -109,7 +109,7 @@ class Checks:
                 self._changed.wait(remaining_s)
             result = self._result
         if result is None:
-            raise BusyError("The first check of the site is running; try again")
+            raise BusyError("The first check of the site is still running; try again")
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:

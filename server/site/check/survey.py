@@ -300,7 +300,7 @@ _DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
     "an interrupted write was discarded before it changed a file",
-    "send it again if it is missing",
+    "send it again if its change is missing",
     "warning",
     rule="interrupted",
 )

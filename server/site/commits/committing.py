@@ -226,7 +226,7 @@ class Committer:
         with self._locked():
             waiting = {path for write in self.queue.pending() for path in write.files} & files.keys()
             if waiting:
-                raise CommitError(f"a write of {min(waiting)} is still to be committed")
+                raise CommitError(f"a write to {min(waiting)} has not been committed yet")
             base = self._replica.contents.git.committed.commit
             more = {"documents": list(documents), "at": time.time(), "base": base}
             name = self.queue.stage({**metadata, **more}, files)
@@ -480,7 +480,9 @@ class Committer:
         if checked_out(self.root):
             self._trouble.end(Concern.DETACHED)
         else:
-            self._trouble.tell(Concern.DETACHED, "HEAD is detached: commits of writes are on no branch")
+            self._trouble.tell(
+                Concern.DETACHED, "HEAD is detached, so commits of writes don't belong to a branch"
+            )
         if nested := next((path for path in group.files if is_nested(self.root, path)), None):
             self._trouble.tell(
                 Concern.SUBMODULES, f"{nested} is in another repository", "writes there are not committed"

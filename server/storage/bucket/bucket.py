@@ -118,7 +118,7 @@ class Bucket:
                     max_concurrency=MAX_CONCURRENT_PARTS,
                 )
             if obstore.head(self._store, object_.key)["size"] != object_.size:
-                raise BucketError("The media bucket has stored only a part of the file; try again")
+                raise BucketError("The media bucket stored only part of the file; try again")
         return True
 
     def has(self, object_: StoredObject) -> bool:
@@ -143,7 +143,7 @@ class Bucket:
             if end == object_.size:
                 break
             if time.monotonic() > deadline:
-                raise BucketError("The media bucket is too slow; try again later")
+                raise BucketError("The media bucket is responding too slowly; try again later")
             if time.monotonic() - began < FAST_RANGE_S:
                 window = min(2 * window, MAX_RANGE_BYTES)
             start = end

@@ -95,7 +95,7 @@ class Copies:
     def _turn(self, object_: StoredObject) -> Iterator[None]:
         """Context manager: limit concurrent fetches, and allow only one thread to fetch the same object."""
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
-            raise BusyError("Too many requests wait for the media bucket; try again")
+            raise BusyError("Too many requests are waiting for the media bucket; try again")
         try:
             with self._turns[int(object_.sha256[:4], 16) % len(self._turns)]:
                 yield

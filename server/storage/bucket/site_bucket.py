@@ -81,7 +81,7 @@ class SiteBucket:
     @contextmanager
     def _place(self) -> Iterator[None]:
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
-            raise BusyError("Too many uploads wait for the media bucket; try again")
+            raise BusyError("Too many uploads are waiting for the media bucket; try again")
         try:
             yield
         finally:

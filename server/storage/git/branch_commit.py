@@ -71,7 +71,7 @@ def make_commit(
     options = ("--quiet", "--done", "--force", "--cat-blob-fd=1", "--date-format=raw")
     commit = (git(root, "fast-import", *options, stdin=stdin) or "").strip()
     if not commit:
-        raise StorageError("git could not write the commit")
+        raise StorageError("git could not create the commit")
     return commit
 
 

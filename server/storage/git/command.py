@@ -190,7 +190,7 @@ def _find(
     except OSError as error:
         raise GitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise GitSlowError(f"git {arguments[0]} took more than {limit:g} s; try again") from error
+        raise GitSlowError(f"git {arguments[0]} took longer than {limit:g} s; try again") from error
     if status == 0:
         return output, ""
     if trust := _SAFE_DIRECTORY_HINT.search(stderr):
@@ -276,7 +276,7 @@ def git_as_owner(
         raise CommitError(f"git can't be run: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
         raise CommitError(
-            f"git {arguments[0]} took more than {OWNER_TIMEOUT_S:.0f} s", refused=True
+            f"git {arguments[0]} took longer than {OWNER_TIMEOUT_S:.0f} s", refused=True
         ) from error
     if status:
         reason = _reason(stderr, status)

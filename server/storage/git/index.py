@@ -74,7 +74,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
                 break
             lock.unlink()
         else:
-            raise CommitError("other processes keep changing the index", overtaken=True)
+            raise CommitError("other git commands keep changing the index", overtaken=True)
         locked = LockedIndex(repository, copy, before)
         try:
             yield locked

@@ -112,7 +112,7 @@ def head_by_git(root: Path) -> str:
     with suppress(OSError, UnicodeDecodeError):
         name = (place.folder / "HEAD").read_text().strip().removeprefix("ref: ") if place else ""
         if place and name.startswith("refs/heads/") and (place.common / name).exists():
-            raise GitError(f"the file of a branch is damaged: {name} names no commit")
+            raise GitError(f"the file of the branch {name} is damaged: it does not name a commit")
     return ""
 
 
@@ -209,7 +209,7 @@ class Repository:
     def require_quiet(self) -> None:
         """Raise CommitError if a merge or similar operation is in progress."""
         if operation := under_way(self.folder):
-            raise CommitError(f"{operation} is under way")
+            raise CommitError(f"{operation} is in progress")
 
     @property
     def top(self) -> Path:

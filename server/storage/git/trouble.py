@@ -22,7 +22,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (DISK_FULL, "make room on its disk"),
     (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
     (r"\.lock': File exists", "if no git command is at work, delete that file"),
-    (r" is under way", "git status says how to finish or abort it"),
+    (r" is in progress", "git status says how to finish or abort it"),
     (r"not installed|can't be run", "install git, or add its folder to PATH"),
     (
         r"belongs to another user|dubious ownership|Could not access 'HEAD'|[Nn]ot a git repository",

@@ -84,7 +84,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             raise ValueError("it is a link")
         data = json.loads(path.read_bytes())
         if data["bifolioExport"] != _VERSION:
-            raise ValueError("it is of another version")
+            raise ValueError("it has another version")
         files = {check_path(name): _read_file(entry) for name, entry in data["files"].items()}
         head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
         return Manifest(*head, files)

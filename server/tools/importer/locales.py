@@ -49,7 +49,7 @@ def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any
         raise SetupError(
             FILE,
             None,
-            f"the default locale is {settings.locales.default}, that of the source {source.default_locale}",
+            f"the default locale is {settings.locales.default}, but {source.default_locale} in the source",
             "set locales.default, or import into a folder of its own",
         )
     missing = [code for code in source.locales if code not in settings.locales.available]

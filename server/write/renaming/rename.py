@@ -101,7 +101,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
         new += PurePosixPath(request.old).suffix
     new_claim = context.layout.claim(new)
     if new_claim is None or new_claim.type is not claim.type:
-        raise ValidationError(f"{new} would not be of the type {claim.type.singular}, as {request.old} is")
+        raise ValidationError(f"{new} would not have the type {claim.type.singular} like {request.old}")
     if (new_claim.locale, new_claim.draft) != (claim.locale, claim.draft):
         raise ValidationError(f"{new} would have another locale or status than {request.old}")
     if PurePosixPath(new).suffix != PurePosixPath(request.old).suffix:
@@ -122,7 +122,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
     if other is not type_:
-        raise ValidationError(f"{request.new} is not of the type {type_.singular}, as {request.old} is")
+        raise ValidationError(f"{request.new} does not have the type {type_.singular} like {request.old}")
     known = list(documents_of(context, type_.uid))
     documents = [document for document in known if document.document_id == id_of_name(old)]
     if not documents:
@@ -231,7 +231,7 @@ def _identify(text: str, context: Context) -> tuple[Type, str]:
     if type_ is None or not document_id:
         types = [type_.singular for type_ in context.snapshot.schema.content_types]
         hint = "" if text.startswith("content/") else _hint(name, types, "", f"/{document_id or 'ID'}")
-        raise NotFoundError(f"{text} is neither an existing file nor a document as TYPE/ID{hint}")
+        raise NotFoundError(f"{text} is neither an existing file nor a document written as TYPE/ID{hint}")
     return type_, document_id.removesuffix("/")
 
 

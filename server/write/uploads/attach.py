@@ -70,7 +70,9 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
     type_ = context.snapshot.schema.types.get(attachment.ref)
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
-        raise ValidationError("ref, refId and field must name a document and its media attribute")
+        raise ValidationError(
+            "ref, refId and field must name an existing document and one of its media attributes"
+        )
     if type_.kind == "component":
         holder = _component_holder(context, types, attachment, attribute, new)
     else:
@@ -81,7 +83,7 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
             else None
         )
     if holder is None:
-        raise ValidationError(f"There is no document {attachment.ref_id} of {attachment.ref}")
+        raise ValidationError(f"{attachment.ref} has no document {attachment.ref_id}")
     return holder
 
 

@@ -311,7 +311,7 @@ def test_a_site_that_refuses_to_populate_paged_lists_is_told_what_its_clients_ne
 def test_another_default_locale_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/site.yaml").write_text("locales: {default: fr, available: [fr]}\n")
-    with pytest.raises(SetupError, match="the default locale is fr, that of the source en"):
+    with pytest.raises(SetupError, match="the default locale is fr, but en in the source"):
         imported(tmp_path / "site")
     assert not (tmp_path / "site/content").exists()
 

@@ -158,5 +158,5 @@ def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, li
         raise ValidationError("fields must be a list of attributes")
     unknown = [name for name in fields if name not in names]
     if unknown:
-        raise ValidationError(f'There is no attribute "{unknown[0][:100]}" that could be restored')
+        raise ValidationError(f'The attribute "{unknown[0][:100]}" does not exist or is not restorable')
     return at, status, fields

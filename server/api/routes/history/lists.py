@@ -24,7 +24,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
-            raise ValidationError(f"{name} must be one text")
+            raise ValidationError(f"{name} must be a single text")
     return {"since": since or "", "author": author or "", "type_": params.get("type") or ""}
 
 

@@ -71,7 +71,7 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
     if len(message) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"message must have at most {MAX_MESSAGE_CHARS:,} characters")
     if len(files) > MAX_FILES:
-        raise ValidationError(f"At most {MAX_FILES:,} files can be committed at once")
+        raise ValidationError(f"At most {MAX_FILES:,} files can be committed in one request")
     return message, files
 
 

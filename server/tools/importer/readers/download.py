@@ -57,7 +57,7 @@ class Client:
         except (SyntaxProblem, UnicodeDecodeError) as error:
             raise SetupError(url, None, "did not respond with JSON", "check the address") from error
         except (OSError, http.client.HTTPException) as error:
-            raise SetupError(url, None, f"broke off: {error}", _RETRY_HINT) from error
+            raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
         """Download a file.

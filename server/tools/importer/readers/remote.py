@@ -278,5 +278,5 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
 
 def _merge_rows(rows: Sequence[Json]) -> Json:
     if len({row["documentId"] for row in rows}) > 1:
-        raise ValueError("documents changed while they were read")
+        raise ValueError("documents changed while they were being read")
     return {key: value for row in rows for key, value in row.items()}
