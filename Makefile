@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
-install: .venv/bin/python pyproject.toml ## Install what all other targets need into .venv/
+install: .venv/bin/python pyproject.toml ## Create .venv/ with everything that the other targets need
 	@sh .ci/install '.[dev,openapi,studio]'
 	@touch .venv/.ready .venv/.ready-dev .venv/.ready-openapi .venv/.ready-studio
 
@@ -38,7 +38,7 @@ test-clients: .venv/.ready-dev ## Test clients and front ends from npm against a
 	$(BIN)/python -m tests.clients.examples
 	$(BIN)/pytest tests/clients/source_maps/compare.py
 
-torture: .venv/.ready-dev ## Load machines and break things for 30 minutes (T=60, SEED=n), then print faults and promises
+torture: .venv/.ready-dev ## Inject faults under load for 30 minutes (T=60, SEED=n), then report which guarantees held
 	$(BIN)/python -m tests.torture --minutes $(T) $(if $(SEED),--seed $(SEED))
 
 test-machines: .venv/.ready-dev ## Test three machines that share a remote: random writes and kills, then check consistency
@@ -54,7 +54,7 @@ test-bench: .venv/.ready-studio ## Run every benchmark at its smallest size to c
 test-openapi: .venv/.ready-openapi ## Check a running server against its own /openapi.json with schemathesis
 	$(BIN)/python -m tests.openapi.run
 
-dist: .venv/.ready-dev ## Make the package, dist/bifolio-*.whl
+dist: .venv/.ready-dev ## Build the package, dist/bifolio-*.whl
 	rm -rf build dist
 	mkdir -p build/source
 	git ls-files -co --exclude-standard | tar -cT - | tar -xC build/source
@@ -77,10 +77,10 @@ check: .venv/.ready-dev ## Check format, lint and types
 test-vendor: .venv/.ready-dev ## Check that bundling the studio's npm packages gives the files in the repository
 	$(BIN)/python -m tests.vendor.run
 
-test-licences: .venv/.ready-dev ## Check the licences of all packages that an installation brings
+test-licences: .venv/.ready-dev ## Check the licences of all packages that an installation includes
 	$(BIN)/pytest tests/dist/licences.py
 
-audit: test-licences .venv/.ready-audit ## Look up known vulnerabilities of the installed packages; needs pypi.org
+audit: test-licences .venv/.ready-audit ## Check the installed packages for known vulnerabilities; needs pypi.org
 	$(BIN)/pip-audit --skip-editable --progress-spinner off
 
 vendor: ## Bundle the studio's npm packages into server/api/studio/page/vendor
@@ -95,7 +95,7 @@ docs-site: .venv/.ready ## Serve the docs with Bifolio, and a front page with se
 bench: .venv/.ready-dev ## Measure speed and memory, side by side in one run
 	$(BIN)/python -m bench
 
-bench-size: .venv/.ready-dev ## Measure starts, memory and searches of sites up to N=150000 articles
+bench-size: .venv/.ready-dev ## Measure startup, memory and search of sites with up to N=150000 articles
 	$(BIN)/python -m bench size --articles $(N) $(ARGS)
 
 bench-worst: .venv/.ready-dev ## Find the slowest queries and measure how they delay other requests
@@ -111,14 +111,14 @@ bench-peers: .venv/.ready-dev ## Compare speed with Strapi and json-server, whic
 peer-diff: .venv/.ready-dev ## Send the same random requests to Bifolio and Strapi and report differences; takes minutes
 	$(BIN)/python -m bench.differential $(ARGS)
 
-real: .venv/.ready-dev ## Serve real repositories of REAL=dir and check values and diffs; ALL=1 writes all documents
+real: .venv/.ready-dev ## Serve the repositories in REAL=dir and check values and diffs; ALL=1 also writes every document
 	$(BIN)/python -m bench.real $(REAL) $(if $(ALL),--all) $(ARGS)
 
 format: .venv/.ready-dev ## Format the code
 	$(BIN)/ruff format server tests bench docs
 	$(BIN)/ruff check --fix server tests bench docs
 
-clean: ## Remove what the other targets made
+clean: ## Remove all files that the other targets create
 	rm -rf .venv .bifolio build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 

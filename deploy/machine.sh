@@ -1,8 +1,8 @@
 #!/bin/sh
-# A machine: a clone of the remote, made at the first start, and Bifolio that serves it.
+# Start one machine: clone the git remote at the first start, then serve the clone.
 set -e
 if [ ! -d "$BIFOLIO_SITE" ]; then
-    rm -rf "$BIFOLIO_SITE.new"  # of a start that was cut off
+    rm -rf "$BIFOLIO_SITE.new"  # left by an interrupted start
     git clone --quiet "$REMOTE" "$BIFOLIO_SITE.new"
     mv "$BIFOLIO_SITE.new" "$BIFOLIO_SITE"
 fi

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A git remote that anybody who reaches it may push to: for a try on one computer, and nothing else.
+# A git remote without access control: any client can push. Use it only for trials on one computer.
 set -e
 cd /site
 if [ ! -d site.git ]; then

@@ -109,7 +109,7 @@ def _by_status(kind: type[ApiError]) -> tuple[int, str]:
 
 
 def _packages() -> str:
-    rows = [["(top)", "What everything is written in.", _listed(modules(""))]]
+    rows = [["(top)", "Modules outside any package. All packages can import them.", _listed(modules(""))]]
     rows += (row for package in PACKAGES for row in _package_rows(package))
     return _table(["package", "contents", "modules"], rows)
 
@@ -124,7 +124,7 @@ def _package_rows(package: str) -> Iterator[list[str]]:
 
 def _lazy() -> str:
     rows = ([f"`{name.removeprefix('server.')}`", reason] for name, reason in LAZY.items())
-    return _table(["module", "why it is loaded late"], rows)
+    return _table(["module", "cost, and when it is loaded"], rows)
 
 
 def _listed(names: Iterable[str]) -> str:

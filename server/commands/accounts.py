@@ -40,15 +40,23 @@ def token() -> None:
 @token.command("create")
 @click.argument("name")
 @site_option
-@click.option("--type", "kind", type=click.Choice(KINDS), required=True, help="The kind of permissions.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(KINDS),
+    required=True,
+    help="What the token can access; custom needs --permission.",
+)
 @click.option(
     "--permission",
     "permissions",
     multiple=True,
     metavar="SUBJECT.ACTION",
-    help="A permission of a custom token.",
+    help="A permission for a custom token. Repeatable.",
 )
-@click.option("--expires", metavar="SPAN", help="Expire after 30d, 12h or 1y. [default: never]")
+@click.option(
+    "--expires", metavar="SPAN", help="Expire after a time such as 30d, 12h or 1y. [default: never]"
+)
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
     """Create a token and print it. Only its hash is stored, so it can't be shown again."""

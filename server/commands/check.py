@@ -48,7 +48,7 @@ MAX_FIXED_KEYS = 1000  # Limit for one --fix.
 )
 @click.option("--strict", is_flag=True, help="Also exit with status 1 on warnings.")
 @click.option("--translations", is_flag=True, help="Also report documents missing from a locale.")
-@click.option("--all", "every", is_flag=True, help="List every problem instead of a few per cause.")
+@click.option("--all", "every", is_flag=True, help="List every problem, instead of a few examples per cause.")
 @click.option("--media", is_flag=True, help="Also look for media files missing from the bucket.")
 @click.option("--fix", is_flag=True, help="Fix problems that have one obvious solution.")
 @click.option("--dry-run", is_flag=True, help="With --fix: show the changes without making them.")
@@ -63,7 +63,7 @@ def check(
     fix: bool,
     dry_run: bool,
 ) -> None:
-    """Report problems in a site's content and schemas, with their places and fixes.
+    """Report problems in a site's content and schemas, with positions and suggested fixes.
 
     Exits with status 1 if there are errors.
     """

@@ -31,7 +31,7 @@ MAX_SHOWN_PROBLEMS = 10
 @site_option
 @click.option("--at", "name", metavar="REF", help="Export a past commit.")
 @click.option("--role", default="public", show_default=True, help="Export what this role can read.")
-@click.option("--everything", is_flag=True, help="Export what a read-only token can read: all types.")
+@click.option("--everything", is_flag=True, help="Export all types, as a read-only token sees them.")
 @click.option("--drafts", is_flag=True, help="Export drafts instead of published versions.")
 @click.option("--base-url", default="", metavar="URL", help="The prefix of media file URLs.")
 @click.option("--skip-broken", is_flag=True, help="Skip files that can't be read.")

@@ -137,7 +137,7 @@ class Repository:
 @click.argument("document", required=False)
 @site_option
 @click.option("--since", help="Only commits since a date (2026-11-01) or after a commit.")
-@click.option("--author", help="Only commits by an author with this e-mail address or part of a name.")
+@click.option("--author", help="Only commits by this author: an e-mail address, or part of a name.")
 @click.option(
     "--limit", default=20, show_default=True, type=click.IntRange(1), help="The maximum number of commits."
 )

@@ -48,7 +48,7 @@ _DATA_ENDINGS = (*YAML, ".json")
     "--from",
     "repository",
     metavar="URL",
-    help="Bifolio's git repository, for --docker and --ci. [default: where this one is from]",
+    help="Bifolio's git repository, for --docker and --ci. [default: the source of this installation]",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written, without writing.")
 @click.option("--yes", "-y", is_flag=True, help="Don't ask questions.")
@@ -124,7 +124,7 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
         raise SetupError(str(folder), None, "no file can become a document", f"see above{files}")
-    kept = f"its types have {count(documents, 'document')}"
+    kept = f"its content types have {count(documents, 'document')}"
     click.echo(f"this folder is already a site: {kept}; nothing new to add")
 
 
@@ -180,7 +180,9 @@ def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
-            click.echo(f"  kept {path}: it already exists" + ("; it may need" if path == FILE else ""))
+            click.echo(
+                f"  kept {path}: it already exists" + ("; you may need to add" if path == FILE else "")
+            )
             if path == FILE:
                 click.echo("".join(f"    {line}\n" for line in text.splitlines() if line.strip()), nl=False)
             continue

@@ -30,7 +30,7 @@ MAX_FRAGMENTS = 2  # Per document.
 @site_option
 @click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type. Repeatable.")
 @click.option("--locale", help="Only this locale.")
-@click.option("--draft", is_flag=True, help="Search drafts where they exist.")
+@click.option("--draft", is_flag=True, help="Search the draft of each document that has one.")
 @click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="The maximum number of hits."
 )

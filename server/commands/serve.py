@@ -75,7 +75,7 @@ START_TIMEOUT_S = 60.0
     "form",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="Log as text, or as JSON with one object per line, requests included.",
+    help="Log as text, or as JSON: one object per line, including requests.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
 @click.make_pass_decorator(Timing, ensure=True)  # Tests pass main(obj=Timing(...)).

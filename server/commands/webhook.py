@@ -159,11 +159,13 @@ def _line(one: Delivery) -> list[Part]:
 @webhook.command("replay")
 @click.argument("name")
 @site_option
-@click.option("--since", type=click.IntRange(0), metavar="SEQ", help="All events after this sequence number.")
-@click.option("--id", "webhook_id", metavar="ID", help="The delivery with this webhook-id.")
+@click.option(
+    "--since", type=click.IntRange(0), metavar="SEQ", help="Resend all events after this sequence number."
+)
+@click.option("--id", "webhook_id", metavar="ID", help="Resend the delivery with this webhook-id.")
 @one_line_errors
 def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> None:
-    """Send deliveries again, with their webhook-id and the current content of documents."""
+    """Resend deliveries with the same webhook-id and the documents' current content."""
     if (since is None) == (webhook_id is None):
         raise click.UsageError("Pass either --since or --id.")
     settings = _settings(root)

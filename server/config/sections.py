@@ -20,11 +20,11 @@ from server.schema.spelling import suggestion
 
 # keys in export.types.TYPE, with descriptions
 TYPE_KEYS: Mapping[str, str] = {
-    "populate": "What its lists and documents populate.",
-    "fields": "Which attributes they show.",
-    "filters": "Which documents there are; the others are not exported.",
-    "sort": "The order of its lists.",
-    "page_size": "Documents on a page, at most `api.page_size.max`; without it, `api.page_size.default`.",
+    "populate": "The relations and media that exported lists and documents include.",
+    "fields": "The attributes that exported lists and documents contain.",
+    "filters": "Export only the documents that match these filters.",
+    "sort": "The order of documents in exported lists.",
+    "page_size": "Documents per page, at most `api.page_size.max`. The default is `api.page_size.default`.",
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 

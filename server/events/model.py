@@ -15,13 +15,13 @@ KINDS: Mapping[str, str] = {
     "entry.create": "a document was created in a locale",
     "entry.update": "the version of a document that editors see changed",
     "entry.publish": "the version that readers see changed, or a document was published for the first time",
-    "entry.unpublish": "a document was unpublished, and its draft is kept",
-    "entry.delete": "a document was deleted with its draft",
+    "entry.unpublish": "a document was unpublished; its draft still exists",
+    "entry.delete": "a document and its draft were deleted",
     "media.create": "a media file was added",
     "media.update": "a media file or its description changed",
     "media.delete": "a media file was deleted",
     "schema.update": "a content type or component was added, changed or removed",
-    "site.update": "more documents changed at once than get events of their own",
+    "site.update": "so many documents changed at once that this event replaces their single events",
 }
 SOURCES = ("api", "file", "git")  # write through the API, edited file, checked-out commit
 

@@ -173,7 +173,7 @@ def test_nothing_that_is_there_is_changed(tmp_path: Path) -> None:
     write(tmp_path, there)
     done = init(tmp_path, "--name", "Other")
     assert {path: (tmp_path / path).read_text() for path in there} == there
-    assert "kept site.yaml: it already exists; it may need\n" in done.stdout
+    assert "kept site.yaml: it already exists; you may need to add\n" in done.stdout
     assert "wrote content-types/article.json\n" in done.stdout
 
 
@@ -190,7 +190,7 @@ def test_a_site_is_not_made_twice(tmp_path: Path) -> None:
     init(tmp_path)
     again = init(tmp_path)
     assert again.exit_code == 0
-    kept = "this folder is already a site: its types have 3 documents; nothing new to add\n"
+    kept = "this folder is already a site: its content types have 3 documents; nothing new to add\n"
     assert again.stdout == kept
 
 
@@ -201,8 +201,11 @@ def test_a_tree_is_not_taken_twice(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     again = init(tmp_path)
     assert (again.exit_code, again.stderr) == (0, "")
-    assert "Not taken: config/README.md  describes its folder" in again.stdout
-    assert "this folder is already a site: its types have 2 documents; nothing new to add\n" in again.stdout
+    assert "Left out: config/README.md  describes its folder" in again.stdout
+    assert (
+        "this folder is already a site: its content types have 2 documents; nothing new to add\n"
+        in again.stdout
+    )
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -478,16 +481,16 @@ def test_skipped_folders_are_listed_with_their_number_of_files(tmp_path: Path) -
     }
     write(tmp_path, {**skipped, "content/posts/a.md": page("title: A")})
     shown = init(tmp_path).stdout
-    why = "a folder of this name holds templates, packages or built files"
-    assert f"Not taken: static/  3 Markdown files; outside of content/, {why}\n" in shown
-    assert f"Not taken: content/_includes/  1 Markdown file; {why}\n" in shown
+    why = "folders with this name usually contain templates, packages or build output"
+    assert f"Left out: static/  3 Markdown files; outside content/, {why}\n" in shown
+    assert f"Left out: content/_includes/  1 Markdown file; {why}\n" in shown
     for folder in (
         "themes",
         "content/_includes",
         "content/uploads",
         *(f"sites/{i}/vendor" for i in range(9)),
     ):
-        assert f"Not taken: {folder}/  1 Markdown file; " in shown
+        assert f"Left out: {folder}/  1 Markdown file; " in shown
     assert "public/" not in shown
     assert not any(path in shown for path in skipped)
 
@@ -505,7 +508,7 @@ def test_what_git_ignores_is_skipped(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "out/\nbuilt/\n", "site/docs/built/c.md": page("title: C"), **files})
     shown = init(tmp_path, "--dry-run").stdout
     for folder in ("out", "site/docs/built"):
-        assert f"Not taken: {folder}/  1 Markdown file; git ignores it\n" in shown
+        assert f"Left out: {folder}/  1 Markdown file; ignored by git\n" in shown
     assert shown.count("/api/") == 1
     (tmp_path / ".gitignore").write_text("*\n")
     inner = tmp_path / "inner"
@@ -524,8 +527,9 @@ def test_data_of_tests_is_no_content(tmp_path: Path) -> None:
     }
     site = made(tmp_path, tree)
     assert set(served(site)) == {"src/posts/a.md", "src/posts/tests/b.md"}
-    assert "Not taken: test/  1 Markdown file; beside code, a folder of this name holds tests" in init_output(
-        tmp_path
+    assert (
+        "Left out: test/  1 Markdown file; next to code, folders with this name usually contain tests"
+        in init_output(tmp_path)
     )
     sport = made(tmp_path / "sport", {f"{name}/a.md": page("title: A") for name in ("fixtures", "tests")})
     assert {t.plural for t in sport.state.schema.content_types} == {"fixtures", "tests"}
@@ -580,7 +584,7 @@ def test_a_tree_of_data_files(tmp_path: Path) -> None:
     assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
     assert read_settings(tmp_path).name == "OSS Directory"
     shown = init_output(tmp_path)
-    assert "Not taken: data/projects/README.md  describes its folder" in shown
+    assert "Left out: data/projects/README.md  describes its folder" in shown
     api = Api.of(site)
     (found,) = api.get("/api/projects?filters[name]=1inch", "public").data
     assert found["display_name"] == "1inch"
@@ -682,7 +686,7 @@ def test_what_matters_most_comes_first(tmp_path: Path) -> None:
     shown = init(tmp_path).stdout
     assert shown.index("zebra  /api/zebras") < shown.index("ant  /api/ants")
     assert "curl 'http://localhost:1337/api/zebras'" in shown
-    assert "Not taken: config/README.md  describes its folder" in shown
+    assert "Left out: config/README.md  describes its folder" in shown
     assert not (tmp_path / "content-types/config.json").exists()
     assert read_settings(tmp_path).api.populate_with_pagination
 
@@ -774,8 +778,8 @@ def test_new_files_are_named_like_those_that_are_there(tmp_path: Path) -> None:
     said = init_output(tmp_path)
     assert "  new files: {date.year}/{date.month}/{date}-{slug}\n" in said
     assert (
-        "Nothing says how new files are named: guide\n"
-        "  they get a random id; for names, add a uid attribute or options.fileName\n"
+        "Types with random names for new files: guide\n"
+        "  to choose the names, add a uid attribute or set options.fileName\n"
     ) in said
 
 
@@ -795,13 +799,13 @@ def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
     made(tmp_path, {"hugo.toml": "", **pages, **topics, **data})
     assert attributes(tmp_path, "page")["topics"] == {"type": "array", "required": True}
     said = init_output(tmp_path)
-    assert "all 10  required; stays a list of texts: 2 of 20 values are no topic" in said
+    assert "all 10  required; stays a list of texts: 2 of 20 values match no topic" in said
     assert (
-        "No file is a draft: page\n"
-        "  what is written is public at once; to have drafts, set options.draftAndPublish\n"
+        "Types without drafts: page\n"
+        "  new documents are public immediately; to use drafts, set options.draftAndPublish\n"
     ) in said
     assert (
-        "Not taken: data/  3 YAML, JSON or TOML files; to serve them, see docs/existing-sites.md\n"
+        "Left out: data/  3 YAML, JSON or TOML files; to serve them, see docs/existing-sites.md\n"
     ) in said
     assert "Nothing says how new files are named" not in said
 
@@ -815,7 +819,7 @@ def test_a_key_without_a_value_in_any_file_is_no_attribute(tmp_path: Path) -> No
     made(tmp_path, tree)
     assert attributes(tmp_path, "post").keys() == {"title", "kicker", "body"}
     assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
-    assert "  left out, since no file has a value: author, zoom\n" in init_output(tmp_path)
+    assert "  left out, because no file has a value: author, zoom\n" in init_output(tmp_path)
 
 
 def test_a_plain_folder(tmp_path: Path) -> None:
@@ -871,7 +875,7 @@ def test_parts_of_pages_are_no_documents(tmp_path: Path) -> None:
     site = made(tmp_path, tree)
     assert ids(site, "post", "en") == {"a", "b--c", "b--_index"}
     assert attributes(tmp_path, "post").keys() == {"title", "body"}
-    assert "Not taken: src/content/blog/_partial.mdx  its name begins with _" in init_output(tmp_path)
+    assert "Left out: src/content/blog/_partial.mdx  its name starts with _" in init_output(tmp_path)
     assert CliRunner().invoke(main, ["check", "--strict", "--site", str(tmp_path)]).exit_code == 0
 
 
@@ -1054,7 +1058,7 @@ def test_types_that_are_there_stay_and_others_come(tmp_path: Path) -> None:
     person = collection("person", {"name": STRING}, files="people/{name}.md")
     write(tmp_path, {**PLAIN, **person, "site.yaml": "name: Mine\n"})
     done = init(tmp_path)
-    assert "kept site.yaml: it already exists; it may need\n" in done.stdout
+    assert "kept site.yaml: it already exists; you may need to add\n" in done.stdout
     assert "        note: [find, findOne]\n" in done.stdout
     assert "wrote content-types/note.json" in done.stdout
     assert (tmp_path / "content-types/person.json").read_text() == person["content-types/person.json"]
@@ -1319,7 +1323,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
         assert found.site
         claimed = {d.path for claim in found.site.state.snapshot.claims.values() for d in claim}
         missing = {path for path in files if path.endswith(MARKDOWN) and path not in claimed}
-        assert all(f"Not taken: {path} " in done.stdout or path == "README.md" for path in missing)
+        assert all(f"Left out: {path} " in done.stdout or path == "README.md" for path in missing)
 
 
 BIFOLIO = "https://git.example.org/bifolio.git"

@@ -43,7 +43,7 @@ class Metrics(Collector):
         yield _of_problems(self._site)
         yield from _of_processes(self._counts)
         streams = self._streams.total()
-        yield _gauge("bifolio_event_streams", "Event streams that are open.", streams)
+        yield _gauge("bifolio_event_streams", "Number of open event streams.", streams)
         yield from _of_jobs(self._jobs)
         yield from _of_condition(self._condition())
 
@@ -64,14 +64,14 @@ def _gauge(name: str, text: str, value: float) -> Metric:
 
 def _of_requests(counts: RequestCounts) -> Iterator[Metric]:
     requests = CounterMetricFamily(
-        "bifolio_requests", "Requests that were answered.", labels=("route", "method", "status")
+        "bifolio_requests", "Completed requests.", labels=("route", "method", "status")
     )
     for route, method, status, count in counts.requests():
         requests.add_metric((route, method, str(status or "other")), count)
     yield requests
     seconds = HistogramMetricFamily(
         "bifolio_request_seconds",
-        "From the head of a request until its answer is handed over.",
+        "Time from receiving a request's head until its response is ready to send.",
         labels=("route",),
     )
     for durations in counts.durations():
@@ -85,7 +85,7 @@ def _of_requests(counts: RequestCounts) -> Iterator[Metric]:
 
 def _of_documents(site: Site) -> Metric:
     documents = GaugeMetricFamily(
-        "bifolio_documents", "Versions of documents.", labels=("type", "locale", "status")
+        "bifolio_documents", "Number of document versions.", labels=("type", "locale", "status")
     )
     for type_, locale, status, count in versions_of(site):
         documents.add_metric((type_, locale, status), count)
@@ -93,24 +93,28 @@ def _of_documents(site: Site) -> Metric:
 
 
 def _of_problems(site: Site) -> Metric:
-    metric = GaugeMetricFamily("bifolio_problems", "What is wrong with the content.", labels=("severity",))
+    metric = GaugeMetricFamily(
+        "bifolio_problems", "Number of problems in files and settings.", labels=("severity",)
+    )
     for severity, count in problems_of(site).items():
         metric.add_metric((severity,), count)
     return metric
 
 
 def _of_state(site: Site) -> Metric:
-    text = "When the process that answers took over the last change, in seconds since 1970."
+    text = "Time when the responding worker last applied a change, in seconds since 1970."
     return _gauge("bifolio_state_timestamp_seconds", text, site.state.shown_at)
 
 
 def _of_processes(counts: RequestCounts) -> Iterator[Metric]:
     workers = list(counts.workers())
-    yield _gauge("bifolio_workers", "Processes that answer.", len(workers))
+    yield _gauge("bifolio_workers", "Number of worker processes.", len(workers))
     kept = sum(cached for _, cached in workers)
-    yield _gauge("bifolio_cache_bytes", "Answers that all of them keep, in bytes.", kept)
+    yield _gauge("bifolio_cache_bytes", "Size of the cached responses in all workers, in bytes.", kept)
     resident = GaugeMetricFamily(
-        "bifolio_resident_bytes", "Memory of a process, that which it shares included.", labels=("process",)
+        "bifolio_resident_bytes",
+        "Memory of a process in bytes, including shared memory.",
+        labels=("process",),
     )
     for process, _ in workers:
         resident.add_metric((str(process),), _resident(process))
@@ -126,11 +130,11 @@ def _resident(process: int) -> int:
 
 
 def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
-    text = "Whether the last run of a job in the background has succeeded."
+    text = "Whether the last run of a background job succeeded."
     up = GaugeMetricFamily("bifolio_job_up", text, labels=("job",))
-    text = "When the last run of a job ended, in seconds since 1970; 0 before it."
+    text = "Time when a job's last run ended, in seconds since 1970; 0 before the first run."
     ran = GaugeMetricFamily("bifolio_job_run_timestamp_seconds", text, labels=("job",))
-    text = "When a job is due again; none for one that waits until it is woken."
+    text = "Time when a job's next run is due, in seconds since 1970; absent if none is scheduled."
     due = GaugeMetricFamily("bifolio_job_due_timestamp_seconds", text, labels=("job",))
     for report in jobs.reports():
         up.add_metric((report.name,), not report.error)
@@ -142,32 +146,34 @@ def _of_jobs(jobs: JobTable) -> Iterator[Metric]:
 
 def _of_condition(found: Condition) -> Iterator[Metric]:
     yield _gauge(
-        "bifolio_accounts_up", "Whether accounts can be asked and changed.", found.accounts == READY_STATUS
+        "bifolio_accounts_up", "Whether accounts can be read and changed.", found.accounts == READY_STATUS
     )
-    yield _gauge("bifolio_media_up", "Whether the bucket of media can be used.", found.media == READY_STATUS)
+    yield _gauge("bifolio_media_up", "Whether the media bucket can be used.", found.media == READY_STATUS)
     yield _gauge(
-        "bifolio_events_up", "Whether the log of events has all changes.", found.events == READY_STATUS
+        "bifolio_events_up", "Whether the event log contains all changes.", found.events == READY_STATUS
     )
-    yield CounterMetricFamily("bifolio_events", "Events in the log so far.", value=found.last_event)
-    yield _gauge("bifolio_commits_waiting", "Writes that are to be committed.", found.commits)
+    yield CounterMetricFamily("bifolio_events", "Number of events recorded so far.", value=found.last_event)
+    yield _gauge("bifolio_commits_waiting", "Number of writes that are not committed yet.", found.commits)
     if found.remote:
         yield _gauge(
-            "bifolio_remote_up", "Whether the git remote answers.", found.remote.state != AWAY_STATUS
+            "bifolio_remote_up", "Whether the git remote responds.", found.remote.state != AWAY_STATUS
         )
-        text = "Commits of the git remote that are not served."
+        text = "Number of commits on the git remote that are not served yet."
         yield _gauge("bifolio_remote_behind_commits", text, found.remote.commits)
-        text = "For how long what is served has been behind the git remote."
+        text = "Seconds since the served content fell behind the git remote."
         yield _gauge("bifolio_remote_behind_seconds", text, found.lag)
-        text = "When the git remote has answered last, in seconds since 1970."
+        text = "Time when the git remote last responded, in seconds since 1970."
         yield _gauge("bifolio_remote_asked_timestamp_seconds", text, found.remote.asked)
     if found.push:
-        text = "Commits that the git remote has not got yet."
+        text = "Number of commits that are not pushed to the git remote yet."
         yield _gauge("bifolio_push_waiting_commits", text, found.push.commits)
-        text = "When the oldest of them was made, in seconds since 1970; 0 for none."
+        text = "Time of the oldest commit that is not pushed yet, in seconds since 1970; 0 if there is none."
         yield _gauge("bifolio_push_waiting_since_timestamp_seconds", text, found.push.since)
-        yield _gauge("bifolio_push_up", "Whether the last push was made.", not found.push.error)
+        yield _gauge("bifolio_push_up", "Whether the last push succeeded.", not found.push.error)
     deliveries = GaugeMetricFamily(
-        "bifolio_deliveries_waiting", "What is to be sent to a webhook.", labels=("webhook",)
+        "bifolio_deliveries_waiting",
+        "Number of deliveries to a webhook that are not finished yet.",
+        labels=("webhook",),
     )
     for name, count in found.deliveries.items():
         deliveries.add_metric((name,), count)

@@ -60,13 +60,13 @@ def _sum(imported: Imported, *, dry_run: bool) -> str:
 
 def _removed_lines(imported: Imported) -> Iterator[str]:
     if imported.merge.removed:
-        yield "Removed, since the source has that draft or locale no more:"
+        yield "Removed, because the source no longer contains this draft or locale:"
         yield from _shorten([f"  {path}" for path in imported.merge.removed])
 
 
 def _kept_lines(imported: Imported) -> Iterator[str]:
     if imported.merge.kept:
-        yield "Kept as it is (--overwrite takes what the source says):"
+        yield "Kept unchanged (use --overwrite to replace them):"
         yield from _shorten([f"  {path} {why}" for path, why in imported.merge.kept])
 
 
@@ -76,24 +76,24 @@ def _notes(imported: Imported) -> Iterator[str]:
         times = f" ({count})" if count > 1 else ""
         by_subject.setdefault(subject, []).append(f"{sentence}{times}")
     if by_subject:
-        yield "Not imported, or not as it was there:"
+        yield "Not imported, or changed during the import:"
     for subject, sentences in by_subject.items():
         yield from _shorten([f"  {subject}: {sentence}" for sentence in sentences])
 
 
 def _roles(imported: Imported) -> Iterator[str]:
     if imported.source.roles:
-        yield "Roles there, as site.yaml would say them (nobody may read anything until it does):"
+        yield "Roles in the source, written for site.yaml (nobody can read anything until you add them):"
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
 
 
 def _project(imported: Imported) -> Iterator[str]:
     project = imported.source.project
     if imported.had_settings and project.api:
-        yield "Settings of the project, as site.yaml would say them:"
+        yield "Settings of the project, written for site.yaml:"
         yield from (f"  {line}" for line in lines_of(project))
     if project.unread:
-        yield "Settings of the project that are computed there; set them by hand where they matter:"
+        yield "Settings that the project computes at run time; set them by hand if you need them:"
         yield from _shorten([f"  {line}" for line in project.unread])
 
 

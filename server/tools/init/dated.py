@@ -72,4 +72,4 @@ def _of_names(found: ProposedAttribute, group: PageGroup) -> ProposedAttribute:
     if files == len(group.members):
         return found
     schema = {key: value for key, value in found.schema.items() if key != "required"}
-    return replace(found, schema=schema, files=files, notes=(*found.notes, "else from the file's name"))
+    return replace(found, schema=schema, files=files, notes=(*found.notes, "or from the file name"))

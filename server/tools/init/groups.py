@@ -65,8 +65,8 @@ class PageTree:
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
     """Group the pages in a folder. `named` are the locales from the command line, default first."""
-    left = {path: "a draft: it would be public" for path in pages if is_draft(path)}
-    left.update({path: "its name begins with _" for path in pages if is_partial(path)})
+    left = {path: "a draft, which would become public" for path in pages if is_draft(path)}
+    left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left), named)
     groups: list[PageGroup] = []

@@ -120,9 +120,7 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
         certain = (matched >= 2 and not numbers) or (matched >= 1 and _alike(key.name, target))
         if certain and not own and matched >= MIN_RELATED_SHARE * len(distinct):
             lost = sorted(distinct - known - {""})
-            notes = [f"→ {target.rpartition('.')[2]}"] + (
-                [f"not there: {', '.join(lost[:3])}"] if lost else []
-            )
+            notes = [f"→ {target.rpartition('.')[2]}"] + ([f"missing: {', '.join(lost[:3])}"] if lost else [])
             kind = "manyToMany" if many else "manyToOne"
             return {"type": "relation", "relation": kind, "target": target}, notes
     return None
@@ -136,7 +134,7 @@ def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
         lost = sum(text not in known for text in texts)
         if key.name not in OWN_TEXTS and _alike(key.name, target) and lost * 2 < len(texts):
             singular = target.rpartition(".")[2]
-            return [f"stays {stays}: {lost:,} of {len(texts):,} values are no {singular}"]
+            return [f"stays {stays}: {lost:,} of {len(texts):,} values match no {singular}"]
     return []
 
 

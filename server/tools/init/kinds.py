@@ -160,7 +160,7 @@ def collection_type(key: KeyValues) -> Made:
     if all(isinstance(v, dict) for v in values):
         return {"type": "json"}, ["mappings"]
     lists = all(isinstance(v, list) and all(isinstance(i, dict) for i in v) for v in values)
-    return {"type": "json"}, ["lists of mappings" if lists else "several forms"]
+    return {"type": "json"}, ["lists of mappings" if lists else "different kinds of values"]
 
 
 def _changes(text: Plain) -> bool:

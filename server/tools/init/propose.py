@@ -44,12 +44,12 @@ def settings_text(
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
         text += f"\nlocales:\n  default: {codes[0]}\n  available: [{', '.join(codes)}]\n"
-    text += "\n# Lets a request have populate and pagination together.\n"
+    text += "\n# Allows requests to combine populate and pagination.\n"
     text += "api:\n  populate_with_pagination: allow\n"
     if has_history:
-        text += "\n# When documents were created and updated is in git: no edit adds its time to a file.\n"
+        text += "\n# Creation and update times come from git; writes do not store them in files.\n"
         text += "timestamps: git\n"
-    text += "\n# What everybody may read; for everything else a client needs a token.\n"
+    text += "\n# Everybody can read these types. For anything else, clients need a token.\n"
     text += "".join(f"# {comment}\n" for comment in comments)
     grants = [
         f"    {subject}: [{'find' if subject == 'upload' else 'find, findOne'}]\n" for subject in readable
@@ -236,8 +236,8 @@ def _schema(each: ProposedType) -> str:
 
 
 def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
-    what = "some of its files say that they are drafts, and Bifolio serves those like the others."
-    comments = [f"{each.singular} is not here: {what}" for each in proposal.types if each.has_drafts]
+    what = "some of its files are marked as drafts, but Bifolio would publish them."
+    comments = [f"{each.singular} is not listed: {what}" for each in proposal.types if each.has_drafts]
     readable = [each.singular for each in proposal.types if not each.has_drafts]
     return settings_text(name, proposal.locales, readable, comments, has_history=has_history)
 
@@ -256,22 +256,22 @@ def table(proposal: Proposal) -> Iterator[list[Part]]:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []
     if public := [each.singular for each in proposal.types if not (each.draft_key or each.has_drafts)]:
-        yield [("No file is a draft: ", _QUIET), (_listed(public), _PLAIN)]
-        yield [("  what is written is public at once; to have drafts, set options.draftAndPublish", _QUIET)]
+        yield [("Types without drafts: ", _QUIET), (_listed(public), _PLAIN)]
+        yield [("  new documents are public immediately; to use drafts, set options.draftAndPublish", _QUIET)]
         yield []
     if unnamed := [each.singular for each in proposal.types if not each.names_files]:
-        yield [("Nothing says how new files are named: ", _QUIET), (_listed(unnamed), _PLAIN)]
-        yield [("  they get a random id; for names, add a uid attribute or options.fileName", _QUIET)]
+        yield [("Types with random names for new files: ", _QUIET), (_listed(unnamed), _PLAIN)]
+        yield [("  to choose the names, add a uid attribute or set options.fileName", _QUIET)]
         yield []
     for folder, files in proposal.skipped.items():
         reason = f"  {count(files, 'Markdown file')}; {folder.reason}"
-        yield [("Not taken: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
+        yield [("Left out: ", _QUIET), (printable(f"{folder.path}/"), _PLAIN), (reason, _QUIET)]
     for path, files in proposal.data.items():
         what = f"  {count(files, 'YAML, JSON or TOML file')}; to serve them, see docs/existing-sites.md"
-        yield [("Not taken: ", _QUIET), (printable(f"{path}/"), _PLAIN), (what, _QUIET)]
+        yield [("Left out: ", _QUIET), (printable(f"{path}/"), _PLAIN), (what, _QUIET)]
     if proposal.skipped or proposal.data:
         yield []
-    for title, reasons in (("Not taken", proposal.left), ("Can't be read", proposal.unreadable)):
+    for title, reasons in (("Left out", proposal.left), ("Can't be read", proposal.unreadable)):
         for path, reason in list(reasons.items())[:MAX_SHOWN_FILES]:
             yield [(f"{title}: ", _QUIET), (printable(path), _PLAIN), (f"  {printable(reason)}", _QUIET)]
         if len(reasons) > MAX_SHOWN_FILES:
@@ -302,16 +302,16 @@ def _type(each: ProposedType, default: str) -> Iterator[list[Part]]:
         yield [(printable(shown), _PLAIN), (f"  {printable(notes)}" if notes else "", _QUIET)]
     if each.empty_keys:
         yield [
-            (f"  left out, since no file has a value: {printable(_listed(list(each.empty_keys)))}", _QUIET)
+            (f"  left out, because no file has a value: {printable(_listed(list(each.empty_keys)))}", _QUIET)
         ]
     if each.draft_key:
         key = each.draft_key
         drafts = sum(says(member.page.tree, key) for member in each.group.members)
-        yield [(f"  {key.name}: {str(key.value).lower()} makes a draft: {drafts} of {files}", _QUIET)]
+        yield [(f"  drafts: files with {key.name}: {str(key.value).lower()} ({drafts} of {files})", _QUIET)]
     if each.has_drafts:
         yield [
             (
-                "  some files say that they are drafts: only clients with a token may read this type",
+                "  some files are marked as drafts, so only clients with a token can read this type",
                 {"fg": "yellow"},
             )
         ]

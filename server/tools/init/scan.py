@@ -60,7 +60,9 @@ def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: 
     if not any(_is_content(root, path) for path in content):
         content |= data_documents(kept)
     paths = [path for path in files if path in content or path.endswith(MARKDOWN)]
-    unreadable.update((path, "Org is not read; write it as Markdown") for path in kept if _is_org(path))
+    unreadable.update(
+        (path, "Org files are not supported; convert it to Markdown") for path in kept if _is_org(path)
+    )
     for done, path in enumerate(paths):
         progress(done, len(paths))
         try:

@@ -67,18 +67,22 @@ def _skipped(
     for depth, part in enumerate(parts):
         above, here = "/".join(parts[:depth]), "/".join(parts[: depth + 1])
         if here == UPLOADS:
-            return SkippedFolder(here, "uploaded files are no documents")
+            return SkippedFolder(here, "uploaded files are not documents")
         if here in ignored:
-            return SkippedFolder(here, "git ignores it")
+            return SkippedFolder(here, "ignored by git")
         if part in _NEVER_CONTENT:
-            return SkippedFolder(here, "a folder of this name holds templates, packages or built files")
+            return SkippedFolder(
+                here, "folders with this name usually contain templates, packages or build output"
+            )
         if depth >= outside:
             continue
         if part in _BESIDE_SETTINGS and above in folders.projects:
-            reason = "outside of content/, a folder of this name holds templates, packages or built files"
+            reason = (
+                "outside content/, folders with this name usually contain templates, packages or build output"
+            )
             return SkippedFolder(here, reason)
         if part in _TESTS and above in code:
-            return SkippedFolder(here, "beside code, a folder of this name holds tests")
+            return SkippedFolder(here, "next to code, folders with this name usually contain tests")
     return None
 
 

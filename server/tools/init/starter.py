@@ -21,26 +21,26 @@ _EXAMPLES: Mapping[str, str] = {
 headline: {name}
 ---
 
-This text is `content/home.md`. Change it, and `/api/home` answers with the change.
+This text comes from `content/home.md`. Edit that file, and `/api/home` returns the new text.
 """,
     "content/authors/ada.yaml": """name: Ada Example
 slug: ada
-bio: Writes the first article of every site.
+bio: Writes the first article of every new site.
 """,
     "content/articles/welcome.md": """---
 title: Welcome
 slug: welcome
-summary: The first article, and where it is.
+summary: The first article, and the file that contains it.
 publishedOn: {today}
 author: ada
 ---
 
-This article is the file `content/articles/welcome.md`. Its name is its `documentId`; what stands between
-the two lines of dashes are its attributes, and `content-types/article.json` says what they can be.
+This article is the file `content/articles/welcome.md`. The file name without `.md` is its `documentId`. Its
+attributes are between the two lines of dashes, and `content-types/article.json` defines them.
 
-- Add a file beside it, and `/api/articles` has one more.
-- Name one `NAME.draft.md`, and only those who may read drafts see it.
-- `bifolio check` says what is wrong with any of them.
+- To add an article, create another file in this folder. `/api/articles` then includes it.
+- To write a draft, name the file `NAME.draft.md`. Only readers with the permission `readDraft` can see it.
+- To find mistakes in your files, run `bifolio check`.
 """,
 }
 
@@ -116,17 +116,17 @@ _PACKAGE = Path(__file__).parents[2]
 _REMOTE = re.compile(r"(https?|ssh)://\S+")
 _SCP_ADDRESS = re.compile(r"(?P<user>[\w.-]+@)(?P<host>[\w.-]+):(?P<path>[^/\s]\S*)")
 _COMPOSE_TEXT = """\
-# `docker compose up` serves this folder at http://127.0.0.1:1337/; what changes in it is served changed.
+# `docker compose up` serves this folder at http://127.0.0.1:1337/. Edited files are served without a restart.
 services:
   bifolio:
     image: bifolio
-    {build}    user: "{owner}"  # who owns this folder, so that Bifolio can write to it
+    {build}    user: "{owner}"  # the owner of this folder, so that Bifolio can write to it
     ports: ["127.0.0.1:1337:1337"]
     volumes: [".:/site"]
     restart: unless-stopped
 """
 _WORKFLOW_TEXT = """\
-# Checks the content on every push and pull request; what is wrong is shown beside its line.
+# Checks the content on every push and pull request. Problems are shown next to their lines.
 name: content
 on: [push, pull_request]
 permissions: {{contents: read}}
@@ -135,7 +135,7 @@ jobs:
     runs-on: ubuntu-latest
     steps:
       - uses: actions/checkout@v4
-        with: {{fetch-depth: 0}}  # timestamps of documents that say none come from the history
+        with: {{fetch-depth: 0}}  # git history provides missing timestamps
       - uses: actions/setup-python@v5
         with: {{python-version: "3.12"}}
       - run: pip install "bifolio @ git+{repository}"
