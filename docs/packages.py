@@ -59,7 +59,7 @@ LAZY = {
     "server.documents.email": "email-validator takes 13 ms. Loaded to check the first e-mail address.",
     "server.schema.patterns": "regex takes 6 ms and 1 MB. Loaded when a schema contains a pattern.",
     "server.api.app": "Flask and the handlers take 150 ms and 10 MB. Content reads do not need them.",
-    "server.auth.directory": "argon2 and PyJWT take 80 ms and 5 MB. Loaded to check credentials or read users.",
+    "server.auth.directory": "argon2 and PyJWT take 80 ms and 5 MB. Loaded to check tokens or read users.",
     "server.database.postgres": "psycopg is an optional dependency, needed only for accounts in PostgreSQL.",
     "server.site.check.users": "argon2 takes 12 ms. Loaded only if a content type can relate to users.",
     "server.storage.images.measure": "Pillow takes 15 ms and 3 MB. Loaded to measure the first new picture.",

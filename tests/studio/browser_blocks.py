@@ -286,7 +286,7 @@ def test_markdown_and_keys_make_blocks(form: Page, site: Studio) -> None:
     keyboard.type("three\n\n> Said\n1. first\n\n```let a;\n\nAfter")
     keyboard.press("Shift+Enter")
     keyboard.type("it")
-    form.get_by_role("combobox", name="Kind of block").wait_for()
+    form.get_by_role("combobox", name="Block type").wait_for()
     assert sent(form) == [
         block("heading", "Title", level=1),
         block("paragraph", "Plain ", words("bold", bold=True), " words"),
@@ -310,7 +310,7 @@ def test_the_toolbar_is_used_by_keyboard_alone(form: Page, site: Studio) -> None
     keyboard.type("tide")
     keyboard.press("Control+a")
     keyboard.press("Escape")
-    expect(form.get_by_role("combobox", name="Kind of block")).to_be_focused()
+    expect(form.get_by_role("combobox", name="Block type")).to_be_focused()
     keyboard.press("ArrowRight")
     keyboard.press("ArrowRight")
     expect(form.get_by_role("button", name="Italic")).to_be_focused()

@@ -170,7 +170,7 @@ def test_what_was_changed_since_is_not_undone(own: Studio, new_page: Callable[..
     path = own.root / "content/pages/subscribe.draft.md"
     path.write_text("---\ntitle: Another\n---\n")
     page.get_by_role("button", name="Undo").click()
-    page.get_by_text("Not undone: the document has changed since.").wait_for()
+    page.get_by_text("Can't undo: the document has changed since.").wait_for()
     assert path.read_text() == "---\ntitle: Another\n---\n"
 
 

@@ -144,7 +144,7 @@ def test_the_change_is_looked_at_before_it_is_saved(page: Page, own: Studio) -> 
     page.get_by_label("Review changes before saving").check()
     page.get_by_label("Based in").fill("Elsewhere")
     page.keyboard.press("Control+s")
-    dialog = page.get_by_role("dialog", name="Changes that saving makes")
+    dialog = page.get_by_role("dialog", name="Changes made by saving")
     dialog.get_by_text("basedIn: Elsewhere").wait_for()
     dialog.get_by_role("button", name="Back").click()
     dialog.wait_for(state="detached")
@@ -163,7 +163,7 @@ def test_publishing_is_looked_at_as_one_step(page: Page, own: Studio) -> None:
     page.get_by_label("Review changes before saving").check()
     page.get_by_label("Title", exact=True).fill("Goémon, again")
     page.get_by_role("button", name="Publish").click()
-    dialog = page.get_by_role("dialog", name="Changes that publishing makes")
+    dialog = page.get_by_role("dialog", name="Changes made by publishing")
     dialog.get_by_text("title: Goémon, again").wait_for()
     expect(dialog.get_by_role("heading", level=4)).to_have_count(1)  # No draft is left over.
     assert not (own.root / "content/articles/2025/goemon.draft.md").exists()

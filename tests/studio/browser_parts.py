@@ -121,7 +121,7 @@ def test_locales_are_made_and_what_they_share_says_so(form: Page, site: Studio) 
     assert "readingMinutes: 4" in french.read_text()
     form.get_by_role("link", name="English").click()
     expect(title).to_have_value("Hand made")
-    expect(form.get_by_text("not yet")).to_be_hidden()
+    expect(form.get_by_text("missing")).to_be_hidden()
 
 
 def test_media_are_chosen_uploaded_dropped_pasted_and_described(form: Page, site: Studio) -> None:

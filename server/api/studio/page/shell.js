@@ -123,8 +123,8 @@ function VersionNotice({ version: { branch, at } }) {
 function NoPage() {
   return html`<div class="page">
     <header class="page-head"><h1 tabindex="-1">Page not found</h1></header>
-    <${Empty} title="No page has this address">
-      <${Link} to=${addressTo("home")}>Go to the last change<//>
+    <${Empty} title="There is no page at this address">
+      <${Link} to=${addressTo("home")}>Go to the start page<//>
     <//>
   </div>`;
 }

@@ -114,7 +114,7 @@ export function Toolbar({ id, view, link, picture, source, children }) {
     ...${{ icon, label, keys }} />`;
   return html`<div class="blocks-toolbar" role="toolbar" aria-label="Formatting" aria-controls=${id} onKeyDown=${steer}
     id=${`${id}-toolbar`}>
-    <select class="blocks-kind" aria-label="Kind of block" ...${place()} disabled=${!view.editable}
+    <select class="blocks-kind" aria-label="Block type" ...${place()} disabled=${!view.editable}
       value=${kind} onChange=${(/** @type {any} */ e) => {
         const chosen = BLOCKS.find(([name]) => name === e.target.value);
         if (chosen) run(command(chosen[2]));

@@ -26,7 +26,7 @@ export function Locales({ subject: { model, type, id, locale }, state }) {
       const params = code === model.defaultLocale ? {} : { locale: code };
       return html`<${Link} class="locale" key=${code} to=${addressTo("document", { type: type.name, id }, params)}
         aria-current=${code === locale ? "page" : undefined}>
-        ${name}${!known.has(code) && html`<span class="hint">${" "}· not yet</span>`}
+        ${name}${!known.has(code) && html`<span class="hint">${" "}· missing</span>`}
       <//>`;
     })}
   </nav>`;

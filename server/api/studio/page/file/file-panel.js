@@ -23,7 +23,7 @@ export function FilePanel({ subject, editing }) {
   return html`<div class="file">
     ${source && html`<${Paths} source=${source} />`}
     <section>
-      <h3>Changes that saving makes</h3>
+      <h3>Changes made by saving</h3>
       <${Preview} changed=${changed} dryRun=${dryRun} />
       <${ReviewChoice} />
     </section>
@@ -62,7 +62,7 @@ function Paths({ source }) {
 function Copy({ text }) {
   const message = useMessage(COPY);
   const show = (/** @type {string} */ words) => showNotice(COPY, words);
-  const copy = () => navigator.clipboard.writeText(text).then(() => show("Copied"), () => show("Not permitted here"));
+  const copy = () => navigator.clipboard.writeText(text).then(() => show("Copied"), () => show("Copying is blocked"));
   useEffect(() => clearMessage(COPY), [text]);
   return html`<button class="button quiet" type="button" aria-label="Copy path" onClick=${copy}>Copy</button>
     <span class="file-note" role="status">${message.text}</span>`;
@@ -71,7 +71,7 @@ function Copy({ text }) {
 /** @param {{source: Source}} props */
 function Whole({ source: { path, text, problem } }) {
   return html`${problem && html`<p class="file-note is-wrong">
-      It can't be read${problem.line ? ` in line ${problem.line}` : ""}: ${problem.message}
-      ${problem.fix && ` (${problem.fix})`}. The form has what was read last.</p>`}
+      The file can't be read${problem.line ? ` (line ${problem.line})` : ""}: ${problem.message}
+      ${problem.fix && ` (${problem.fix})`}. The form shows the last readable content.</p>`}
     <${Numbered} text=${text} label=${`Text of ${path}`} wrong=${problem?.line} />`;
 }

@@ -46,7 +46,7 @@ export function Review({ subject, editing, publishes, close }) {
     close();
     editing.send(publishes);
   };
-  const label = publishes ? "Changes that publishing makes" : "Changes that saving makes";
+  const label = publishes ? "Changes made by publishing" : "Changes made by saving";
   return html`<${Dialog} label=${label} close=${close} class="is-wide">
     <h2 class="dialog-title">${label}</h2>
     <div class="review">

@@ -60,7 +60,7 @@ function textRow(before, after, path, kind) {
  * @returns {Row}
  */
 function itemRow(before, after, path) {
-  const words = (/** @type {Item} */ item) => item.text + (item.gone ? " (no longer there)" : "");
+  const words = (/** @type {Item} */ item) => item.text + (item.gone ? " (deleted)" : "");
   const told = new Map([...before, ...after].map((item) => [item.key, words(item)]));
   const parts = (/** @type {Part["kind"]} */ kind, /** @type {string[]} */ keys) => {
     return keys.map((key) => ({ kind, text: told.get(key) ?? key }));

@@ -62,7 +62,7 @@ function Consequences({ names, gone, kept, drafts }) {
   if (!names.length) return html`<p>The document already has this content.</p>`;
   return html`
     <p>${names.length === 1 ? "One field changes" : `${names.length} fields change`}${drafts
-      ? ", in the draft. What is published stays as it is until you publish." : " immediately."}</p>
+      ? ", in the draft. The published version stays the same until you publish." : " immediately."}</p>
     <ul class="dialog-list restored-fields">${names.map((name) => html`<li key=${name}>${labelOf(name)}</li>`)}</ul>
     ${kept.length > 0 && html`<p>Your unsaved values stay in the form, next to the restored ones:
       ${" "}${kept.map(labelOf).join(", ")}.</p>`}
@@ -72,7 +72,7 @@ function Consequences({ names, gone, kept, drafts }) {
 /** What a version had that has no place any more. @param {{names: string[]}} props */
 export function Gone({ names }) {
   return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
-    ${" "}${names.length === 1 ? "is" : "are"} not part of this type of content any more and can’t be restored.</p>`;
+    ${" "}${names.length === 1 ? "is" : "are"} no longer part of this content type and can’t be restored.</p>`;
 }
 
 /**

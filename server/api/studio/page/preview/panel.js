@@ -69,7 +69,7 @@ function showField(field) {
 
 /** @param {{status: string, choose: (status: string) => void}} props */
 function Statuses({ status, choose }) {
-  return html`<div class="preview-choice" role="group" aria-label="Which version">
+  return html`<div class="preview-choice" role="group" aria-label="Version">
     ${["draft", "published"].map((name) => html`<button class="preview-option" type="button" key=${name}
       aria-pressed=${name === status} onClick=${() => choose(name)}>${labelOf(name)}</button>`)}
   </div>`;
@@ -80,7 +80,7 @@ function HowTo({ type }) {
   const line = `preview:\n  ${type.name}: https://example.org/preview?id={documentId}&status={status}`;
   return html`<div class="state">
     <p class="state-title">No preview is set up</p>
-    <p class="state-text">The site's settings, <code>site.yaml</code>, say where a page shows it:</p>
+    <p class="state-text">To preview documents of this type, add its page to <code>site.yaml</code>:</p>
     <pre class="preview-line">${line}</pre>
   </div>`;
 }
@@ -89,7 +89,7 @@ function HowTo({ type }) {
 function Incomplete({ missing }) {
   const needed = missing.map((name) => labelOf(name).toLowerCase()).join(", ");
   return html`<${Empty} title="This document has no address yet">
-    Its address is made from: ${needed}. Fill these in and save.<//>`;
+    The address needs these fields: ${needed}. Fill them in and save.<//>`;
 }
 
 const Unpublished = () => html`<${Empty} title="Nothing is published yet">Visitors do not see it.<//>`;

@@ -55,7 +55,7 @@ export function ChangesPage() {
     </header>
     <p class="site-told" role="status">${message.text}</p>
     ${!answer && error && (error.status === 409
-      ? html`<${Empty} title="Changes are not kept in git">${error.message}.<//>`
+      ? html`<${Empty} title="This site does not use git">${error.message}.<//>`
       : html`<${Failure} error=${error} again=${retry} />`)}
     ${!answer && !error && html`<${Loading} />`}
     ${answer && files.length === 0 && html`<${Empty} title="Everything is committed">

@@ -18,7 +18,7 @@ export function Difference({ path, date }) {
   const { data } = value;
   const lines = data.lines ?? linesOf(data.attributes ?? {});
   if (!lines.length) return html`<p class="site-note">No visible differences.</p>`;
-  return html`<pre class="diff" tabindex="0" aria-label=${`Difference of ${path}`}>${lines.map(
+  return html`<pre class="diff" tabindex="0" aria-label=${`Changes in ${path}`}>${lines.map(
     (/** @type {string} */ line, /** @type {number} */ i) => html`<span key=${i}
       class=${`diff-line ${KINDS[/** @type {"+"} */ (line[0])] ?? ""}`}>${line}${"\n"}</span>`,
   )}</pre>`;

@@ -44,7 +44,7 @@ export function UndoBar() {
       if (!(error instanceof ApiError)) throw error;
       const { status, message: reason } = error;
       // Without the server, the button stays: the page says why nothing happens.
-      if (status !== 0) showError(FAILURE, status === 409 ? "Not undone: the document has changed since." : reason);
+      if (status !== 0) showError(FAILURE, status === 409 ? "Can't undo: the document has changed since." : reason);
     } finally {
       setBusy(false);
     }
