@@ -211,7 +211,7 @@ def test_a_tree_is_not_taken_twice(tmp_path: Path) -> None:
 
 def test_a_site_without_documents_is_not_made_twice(tmp_path: Path) -> None:
     write(tmp_path, collection("article", {"title": STRING}))
-    assert "its types have 0 documents; nothing new to add" in init(tmp_path).stdout
+    assert "its content types have 0 documents; nothing new to add" in init(tmp_path).stdout
     assert not (tmp_path / "site.yaml").exists()
 
 
@@ -432,7 +432,7 @@ def test_a_page_alone_below_folders_for_locales(tmp_path: Path) -> None:
 
 def test_org_files_are_named(tmp_path: Path) -> None:
     write(tmp_path, {"content/posts/a.md": page("title: A"), "content/posts/b.org": "#+title: B\n"})
-    assert "Can't be read: content/posts/b.org  Org is not read" in init(tmp_path).stdout
+    assert "Can't be read: content/posts/b.org  Org files are not supported" in init(tmp_path).stdout
 
 
 def documents(site: Site) -> list[Any]:
