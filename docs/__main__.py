@@ -25,7 +25,7 @@ def main() -> int:
     """Check or rewrite the pages. When checking, the exit status is 1 if a page is outdated."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
-    parser.add_argument("--write", action="store_true", help="put in what is true")
+    parser.add_argument("--write", action="store_true", help="rewrite outdated pages")
     options = parser.parse_args()
     pages = options.pages or [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     restore_in_children()
@@ -46,7 +46,7 @@ def _look(page: Path, formats: Path, *, write: bool) -> bool:
         page.write_text(true, encoding="utf-8")
         print(f"{page.name}: rewritten")
     else:
-        names = (f"{page.name}, as it is", f"{page.name}, as is true")
+        names = (f"{page.name}, current", f"{page.name}, expected")
         print("\n".join(difflib.unified_diff(text.splitlines(), true.splitlines(), *names, lineterm="")))
     return True
 

@@ -807,7 +807,7 @@ def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
     assert (
         "Left out: data/  3 YAML, JSON or TOML files; to serve them, see docs/existing-sites.md\n"
     ) in said
-    assert "Nothing says how new files are named" not in said
+    assert "Types with random names for new files" not in said
 
 
 def test_a_key_without_a_value_in_any_file_is_no_attribute(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def _read(
             values[name] = default_of(attribute)
     for wrong in reading.wrong:
         where = ".".join(map(str, wrong.path))
-        notes.add(version.uid, f"{version.document_id}: {where} {wrong.message}; it is left out")
+        notes.add(version.uid, f"{version.document_id}: {where} {wrong.message}; the import leaves it out")
     published = read_timestamp(version.published) if version.published and not version.draft else None
     return TargetVersion(
         type_,

@@ -109,7 +109,7 @@ class _DocumentMerge:
             text = self.new_texts[path] = self._text(version, path)
             says = self._says(path, text, version)
         if not says:
-            self.notes.add(version.type.uid, f"{path} can't say everything that the source does")
+            self.notes.add(version.type.uid, f"{path} can't represent all values from the source")
         return path
 
     def _merge(self, version: TargetVersion, path: str, found: Document | None) -> None:
@@ -120,7 +120,7 @@ class _DocumentMerge:
 
         def changed(old: str) -> str:
             if found is None:
-                raise ConflictError("exists but is not this document")
+                raise ConflictError("contains another document")
             return self._change_file(version, found, old)
 
         self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)

@@ -59,7 +59,7 @@ def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> I
 
     merge, fitted = fit(root, source.schemas, source.notes, begin)
     if not fitted.settings.api.populate_with_pagination:
-        what = "populate in a paged list is refused here until api.populate_with_pagination is allow"
+        what = "set api.populate_with_pagination: allow to combine populate and pagination, as Strapi does"
         source.notes.add(FILE, what)
     with _staging(root, options) as folder:
         merge_uploads(merge, source, reader, folder, say)

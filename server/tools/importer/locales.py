@@ -50,7 +50,7 @@ def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any
             FILE,
             None,
             f"the default locale is {settings.locales.default}, but {source.default_locale} in the source",
-            "set locales.default, or import into a folder of its own",
+            "change locales.default, or import into another folder",
         )
     missing = [code for code in source.locales if code not in settings.locales.available]
     if not missing and settings.locales.default == source.default_locale:

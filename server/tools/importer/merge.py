@@ -57,7 +57,7 @@ class Merge:
             self._count(subject, "same")
         elif not self.changeset.exists(path):
             if known and not self.overwrite:
-                self._keep(subject, path, "was removed here, and has changed in the source")
+                self._keep(subject, path, "was deleted here and changed in the source")
             else:
                 self._put(subject, path, said, new(), "new")
         else:
@@ -77,9 +77,9 @@ class Merge:
         elif self.overwrite or (known and known.file == digest(old)):
             self._put(subject, path, said, text, "changed")
         elif known:
-            self._keep(subject, path, "was changed here, and has changed in the source")
+            self._keep(subject, path, "was changed here and in the source")
         else:
-            self._keep(subject, path, "is there, says something else, and was not imported")
+            self._keep(subject, path, "already exists with other content and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
         """Return whether a file is up to date.
@@ -119,10 +119,10 @@ class Merge:
             return "same", ""
         if there is None:
             gone = known is not None and not self.overwrite
-            return ("kept", "was removed here, and has changed in the source") if gone else ("new", "")
+            return ("kept", "was deleted here and changed in the source") if gone else ("new", "")
         if self.overwrite or (known and known.file == there):
             return "changed", ""
-        return "kept", "is there, and is another file"
+        return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
         """Remove an imported file that is no longer in the source, unless it was edited."""
@@ -133,7 +133,7 @@ class Merge:
             self.changeset.delete(path)
             self.removed.append(path)
         else:
-            self.kept.append((path, "was changed here, and is gone from the source"))
+            self.kept.append((path, "was changed here and deleted in the source"))
 
     def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
         self.changeset.put(path, text)

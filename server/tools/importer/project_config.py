@@ -56,7 +56,7 @@ def read_project(folder: Path) -> ProjectSettings:
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
-        fix = "name the folder of the Strapi project, which has config/api.ts or config/api.js"
+        fix = "pass the Strapi project's folder, which contains config/api.ts or config/api.js"
         raise SetupError(str(folder), None, "has no config/api.ts or config/api.js", fix)
     try:
         text = file.read_bytes()[:MAX_BYTES].decode()

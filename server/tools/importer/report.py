@@ -53,7 +53,7 @@ def _name(subject: str, imported: Imported) -> str:
 
 def _sum(imported: Imported, *, dry_run: bool) -> str:
     if not imported.files:
-        return "Nothing to write: everything is as the source has it."
+        return "Nothing to write: all files match the source."
     files = f"{imported.files} file{'s' * (imported.files != 1)}"
     return f"{files} would be written." if dry_run else f"{files} written."
 

@@ -41,15 +41,15 @@ _SCHEMA_KEYS = ("kind", "collectionName", "info", "options", "pluginOptions", "a
 _UID = re.compile(r"api::([^.]+)\.([^.]+)")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
-UNKNOWN_TYPE_MESSAGE = "belongs to a plugin or to the admin panel, for which there is nothing here"
+UNKNOWN_TYPE_MESSAGE = "belongs to a plugin or the admin panel, which Bifolio does not have"
 LEFT: Mapping[str, str] = {
-    "plugin::upload.folder": "the media library's folders have no counterpart; their files came",
-    "plugin::users-permissions.user": "accounts are not content: make them with bifolio user create",
-    "plugin::users-permissions.role": "roles are written in site.yaml (docs/access.md)",
-    "plugin::users-permissions.permission": "permissions are written in site.yaml (docs/access.md)",
-    "admin::api-token": "tokens are secrets: make them with bifolio token create",
-    "plugin::content-releases.release": "there are no releases; git has branches",
-    "plugin::review-workflows.workflow": "there are no review workflows; git hosts have reviews",
+    "plugin::upload.folder": "folders of the media library are not supported; their files were imported",
+    "plugin::users-permissions.user": "accounts are not imported; create them with `bifolio user create`",
+    "plugin::users-permissions.role": "define roles in site.yaml (docs/access.md)",
+    "plugin::users-permissions.permission": "define permissions in site.yaml (docs/access.md)",
+    "admin::api-token": "tokens are not imported; create them with `bifolio token create`",
+    "plugin::content-releases.release": "releases are not supported; use git branches",
+    "plugin::review-workflows.workflow": "review workflows are not supported; use reviews on your git host",
 }
 
 
@@ -181,7 +181,7 @@ def fit(
                 refused = paths.get(error.path)
                 if refused is None:
                     raise
-                _leave_out(left, refused, f"{error.message}: this type is left out", notes)
+                _leave_out(left, refused, f"{error.message}; the import leaves out this type", notes)
 
 
 def _merge_schema(merge: Merge, path: str, schema: Shape) -> None:
@@ -214,12 +214,12 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
     """Remove attributes whose target is missing, and schemas whose names can't be used."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
-        _leave_out(schemas, uid, "its name can't be a file's: it is left out", notes)
+        _leave_out(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
         wrong = {name: _why_unsupported(a, schemas) for name, a in schema["attributes"].items()}
         for name, why in wrong.items():
             if why:
-                notes.add(uid, f'"{name}" {why}: it is left out')
+                notes.add(uid, f'"{name}" {why}; the import leaves it out')
         schema["attributes"] = {name: a for name, a in schema["attributes"].items() if not wrong[name]}
 
 
@@ -227,9 +227,9 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
     """Return why an attribute is not supported, as the end of a sentence; "" if it is supported."""
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
-        return f"has the type {kind}, which there is not here"
+        return f"has the type {kind}, which Bifolio does not support"
     if target and target not in schemas and target not in BUILT_IN:
-        return f"leads to {target}, which is not content"
+        return f"refers to {target}, which is not a content type"
     return ""
 
 
@@ -241,7 +241,7 @@ def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes
         kept: dict[str, Any] = {}
         for name, attribute in schema["attributes"].items():
             if gone in (attribute.get("target"), attribute.get("component")):
-                notes.add(uid, f'"{name}" needs {gone}: it is left out')
+                notes.add(uid, f'"{name}" needs {gone}; the import leaves it out')
                 continue
             if gone in (attribute.get("components") or ()):
                 rest = [component for component in attribute["components"] if component != gone]

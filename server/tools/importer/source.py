@@ -152,7 +152,7 @@ def read_version(
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
     if not isinstance(document_id, str) or not DOCUMENT_ID.fullmatch(document_id):
-        notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which no document can have")
+        notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which is not a valid id")
         return None
     if not isinstance(locale, str) or not (LOCALE.fullmatch(locale) or not locale):
         notes.add(uid, f"{document_id} has the locale {str(locale)[:40]!r}, which is none")

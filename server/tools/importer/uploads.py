@@ -50,11 +50,11 @@ def read_upload(
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
-        notes.add(UPLOAD, f"{path[:80]!r} can't be the name of a file here")
+        notes.add(UPLOAD, f"{path[:80]!r} is not a valid file name")
         return None
     if not DOCUMENT_ID.fullmatch(str(data.get("documentId"))):
         notes.add(
-            UPLOAD, f"{path} has the documentId {str(data.get('documentId'))[:40]!r}, which none can have"
+            UPLOAD, f"{path} has the documentId {str(data.get('documentId'))[:40]!r}, which is not a valid id"
         )
         return None
     if data.get("provider") not in (None, "local"):

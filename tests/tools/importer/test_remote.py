@@ -98,8 +98,8 @@ def refused(tmp_path: Path, ask: Ask, token: str = TOKEN) -> str:
 @pytest.mark.parametrize(
     ("status", "what"),
     [
-        (401, "does not take the token"),
-        (403, "does not let the token read this"),
+        (401, "rejects the token"),
+        (403, "does not allow the token to read this"),
         (404, "is not there"),
         (301, "redirects to http://127.0.0.1:9/elsewhere"),
         (500, "answered 500"),
@@ -230,7 +230,7 @@ def test_the_command_ends_with_1_where_something_was_kept(tmp_path: Path) -> Non
     (tmp_path / ".bifolio/imports.json").unlink()
     done = command(str(EXPORT), "--site", str(tmp_path))
     assert done.exit_code == 1
-    assert "content/books/the-salt-road.md is there, says something else" in done.output
+    assert "content/books/the-salt-road.md already exists with other content" in done.output
 
 
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:

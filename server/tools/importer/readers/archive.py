@@ -43,10 +43,10 @@ class Archive:
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
-            raise self._refuse("is no export of Strapi: it has no schemas or no metadata.json", _EXPORT)
+            raise self._refuse("is not a Strapi export: schemas or metadata.json are missing", _EXPORT)
         if int(made.partition(".")[0] or 0) < 5:
-            raise self._refuse(f"was made by Strapi {made}, whose documents have no documentIds",
-                               "upgrade that installation to Strapi 5 and export it again")  # fmt: skip
+            raise self._refuse(f"was exported by Strapi {made}, which has no documentIds",
+                               "upgrade Strapi to version 5 and export again")  # fmt: skip
         notes = ImportNotes()
         try:
             return make_source(self._title(contents), contents, notes)
@@ -69,7 +69,9 @@ class Archive:
                 if upload:
                     yield upload, _copy_member(file, folder, member.name)
         if wanted:
-            raise self._refuse(f"{min(wanted)} is not there any more", "leave the archive alone meanwhile")
+            raise self._refuse(
+                f"{min(wanted)} has disappeared", "do not change the archive during the import"
+            )
 
     # --- members -------------------------------------------------------------------------------
 
@@ -93,7 +95,7 @@ class Archive:
                     try:
                         _TAKE[folder](found, line)
                     except (KeyError, TypeError, AttributeError) as error:
-                        what = f"{member.name}, line {number}: not what an export has ({error})"
+                        what = f"{member.name}, line {number}: unexpected content ({error})"
                         raise self._refuse(what, _EXPORT) from error
         return found
 
@@ -127,9 +129,13 @@ class Archive:
     def _check_name(self, member: tarfile.TarInfo) -> None:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or "\\" in member.name or "\0" in member.name:
-            raise self._refuse(f'"{member.name}" leads out of the archive', "don't trust where it is from")
+            raise self._refuse(
+                f'"{member.name}" points outside the archive', "do not trust the source of this archive"
+            )
         if not (member.isfile() or member.isdir()):
-            raise self._refuse(f'"{member.name}" is no ordinary file', "don't trust where it is from")
+            raise self._refuse(
+                f'"{member.name}" is not a regular file', "do not trust the source of this archive"
+            )
 
     @contextmanager
     def _open(self) -> Iterator[tarfile.TarFile]:
@@ -143,7 +149,9 @@ class Archive:
                 with tarfile.open(fileobj=stream, mode="r|") as archive:
                     yield archive
         except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
-            raise self._refuse(f"can't be read: {error.strerror}", "name an export archive") from error
+            raise self._refuse(
+                f"can't be read: {error.strerror}", "pass an archive from `strapi export`"
+            ) from error
 
     @contextmanager
     def _damage(self) -> Iterator[None]:

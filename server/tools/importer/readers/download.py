@@ -16,7 +16,7 @@ from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
 # The token is missing or was rejected.
-FULL_ACCESS = "make a full-access API token there (Settings, API Tokens) and give it with --token"
+FULL_ACCESS = "create a full-access API token in Strapi (Settings, API Tokens) and pass it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
 _MIN_BACKOFF_S = 0.5
@@ -37,7 +37,7 @@ class Client:
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
-            raise SetupError(base, None, "is no address", "write it as https://…")
+            raise SetupError(base, None, "is not a URL", "use https://…")
         self.base, self._token = base, token
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -102,15 +102,15 @@ class Client:
 
 _RETRY_HINT = "nothing was imported; run it again"
 _WHY = {
-    401: ("does not take the token", FULL_ACCESS),
-    403: ("does not let the token read this", FULL_ACCESS),
-    404: ("is not there", "name the address that Strapi's /api is at"),
+    401: ("rejects the token", FULL_ACCESS),
+    403: ("does not allow the token to read this", FULL_ACCESS),
+    404: ("was not found", "use the URL that contains Strapi's /api"),
 }
 
 
 def _refusal(url: str, error: urllib.error.HTTPError) -> SetupError:
     if error.code in range(300, 400):
         where = error.headers.get("Location", "elsewhere")
-        return SetupError(url, None, f"redirects to {where}", "name that address instead")
+        return SetupError(url, None, f"redirects to {where}", "use that URL instead")
     what, fix = _WHY.get(error.code, (f"answered {error.code}", _RETRY_HINT))
     return SetupError(url, None, what, fix)

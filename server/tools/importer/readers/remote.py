@@ -45,7 +45,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
         if len(text) > MAX_QUERY_CHARS:
             what = f'"{name}" of {schema["info"]["singularName"]} is nested too deeply to be fetched'
-            raise SetupError(base, None, what, "export it there and import the archive")
+            raise SetupError(base, None, what, "export from Strapi and import the archive")
         if length + len(text) > MAX_QUERY_CHARS:
             made.append("")
             length = 0
@@ -110,8 +110,8 @@ class Remote:
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"did not respond as Strapi 5 does: {type(error).__name__} {error}"
-            raise SetupError(self.base, None, what, "export it there and import the archive") from error
+            what = f"sent an unexpected response for Strapi 5: {type(error).__name__} {error}"
+            raise SetupError(self.base, None, what, "export from Strapi and import the archive") from error
 
     def _read(self) -> Source:
         notes = ImportNotes()
@@ -278,5 +278,5 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
 
 def _merge_rows(rows: Sequence[Json]) -> Json:
     if len({row["documentId"] for row in rows}) > 1:
-        raise ValueError("documents changed while they were being read")
+        raise ValueError("documents changed during the import")
     return {key: value for row in rows for key, value in row.items()}

@@ -86,7 +86,7 @@ def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUplo
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
         if origin not in contents.files:
-            notes.add(UPLOAD, f"{data['name']}: its bytes are not in the archive")
+            notes.add(UPLOAD, f"{data['name']}: the archive does not contain this file")
             continue
         size, digest = contents.files[origin]
         upload = read_upload(data, origin, notes, size=size, digest=digest)
