@@ -12,8 +12,8 @@ _RELATIONS: Mapping[str, str] = {
     "manyToMany": "Several `{}`.",
     "morphToOne": "One document of any type.",
     "morphToMany": "Several documents of any types.",
-    "morphOne": "The `{}` that names this document.",
-    "morphMany": "The `{}` that name this document.",
+    "morphOne": "The `{}` that refers to this document.",
+    "morphMany": "The `{}` that refer to this document.",
 }
 
 
@@ -36,12 +36,12 @@ def _kind(attribute: Attribute) -> Iterator[str]:
     if attribute.type == "relation":
         yield _RELATIONS[str(attribute.relation)].format(attribute.target)
         if attribute.derived:
-            yield f"Follows from `{attribute.mapped_by}` there."
+            yield f"The inverse of its attribute `{attribute.mapped_by}`."
     elif attribute.type == "component":
         yield f"{'A list of' if attribute.repeatable else 'One'} `{attribute.component}`."
     elif attribute.type == "media":
-        kinds = ", ".join(attribute.allowed_types) or "files"
-        yield f"{'Several' if attribute.multiple else 'One'} of the media library: {kinds}."
+        kinds = f": {', '.join(attribute.allowed_types)}" if attribute.allowed_types else ""
+        yield f"{'Several files' if attribute.multiple else 'One file'} from the media library{kinds}."
     elif attribute.type == "enumeration":
         yield f"One of {', '.join(f'`{value}`' for value in attribute.enum)}."
     else:
@@ -51,7 +51,7 @@ def _kind(attribute: Attribute) -> Iterator[str]:
 
 def _options(attribute: Attribute) -> Iterator[str]:
     if attribute.target_field:
-        yield f"Made from `{attribute.target_field}`."
+        yield f"Usually derived from `{attribute.target_field}`."
     many = attribute.repeatable or attribute.type == "dynamiczone"
     yield from _bounds(attribute.min_length, attribute.max_length, " characters")
     yield from _bounds(attribute.min, attribute.max, " entries" if many else "")
@@ -62,7 +62,7 @@ def _options(attribute: Attribute) -> Iterator[str]:
     if attribute.unique or attribute.type == "uid":
         yield "Unique."
     if attribute.private:
-        yield "Private: never shown."
+        yield "Private: not in any response."
 
 
 def _bounds(least: Any, most: Any, unit: str) -> Iterator[str]:

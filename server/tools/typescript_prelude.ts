@@ -64,7 +64,7 @@ export type One<T extends TypeName> = { one: T };
 export type Always<T extends TypeName> = { always: T };
 /** A list of documents, files or components. */
 export type Many<T extends TypeName> = { many: T };
-/** A dynamic zone: a list of components of several kinds. */
+/** A dynamic zone: a list of different components. */
 export type Zone<T extends TypeName> = { zone: T };
 /** At most one document of any of some types. */
 export type OneOf<T extends TypeName> = { oneOf: T };
