@@ -13,8 +13,8 @@ from server.schema.model import SITE_TAG, UPLOAD, document_tag, type_tag
 # The kinds of events. The documentation shows these descriptions.
 KINDS: Mapping[str, str] = {
     "entry.create": "a document was created in a locale",
-    "entry.update": "the version of a document that editors see changed",
-    "entry.publish": "the version that readers see changed, or a document was published for the first time",
+    "entry.update": "the draft changed, or the published version if there is no draft",
+    "entry.publish": "a document was published, or its published version changed",
     "entry.unpublish": "a document was unpublished; its draft still exists",
     "entry.delete": "a document and its draft were deleted",
     "media.create": "a media file was added",
