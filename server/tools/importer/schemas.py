@@ -101,10 +101,10 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
         if name in BUILT_IN[USER].attributes or name in _ADDED_ATTRIBUTES or name.startswith("strapi_"):
             continue
         if attribute.get("type") != "relation" or not _UID.fullmatch(target):
-            notes.add(USER, f'"{name}" was added to users; accounts have no such attribute here')
+            notes.add(USER, f'"{name}" was added to users; accounts in Bifolio do not support it')
         elif not attribute.get("inversedBy") and not attribute.get("mappedBy"):
             other = uids.get(target, target)
-            notes.add(USER, f'"{name}" is one-way; make it two-way there, and {other} has it here')
+            notes.add(USER, f'"{name}" is one-way; to import it into {other}, make it two-way in Strapi')
 
 
 # Python types of a schema's parts. Everything else is checked when the schema files are read.

@@ -53,7 +53,7 @@ def test_a_member_must_be_a_file(tmp_path: Path, kind: bytes) -> None:
     [
         (b"{nope}\n", "entities/entities_00001.jsonl, line 106: not JSON"),
         (b"[1]\n", "line 106: not an object"),
-        (b'{"type": "api::book.book"}\n', "line 106: not what an export has"),
+        (b'{"type": "api::book.book"}\n', "line 106: unexpected content"),
         (b'{"a": "\xff"}\n', "line 106: not UTF-8"),
         (b"[" * 100_000 + b"\n", "line 106"),
         (b'{"type": 1, "id": [], "data": 3}\n', ""),
@@ -97,9 +97,9 @@ def test_no_such_file(tmp_path: Path) -> None:
 
 
 def test_other_archives_and_older_ones_are_refused(tmp_path: Path) -> None:
-    assert "is no export of Strapi" in refused(tmp_path, pack(tmp_path / "a.tar", {"readme": b"hello"}, "w"))
+    assert "is not a Strapi export" in refused(tmp_path, pack(tmp_path / "a.tar", {"readme": b"hello"}, "w"))
     old = {**members(), "metadata.json": json.dumps({"strapi": {"version": "4.25.1"}}).encode()}
-    assert "Upgrade that installation to Strapi 5" in refused(tmp_path, pack(tmp_path / "b.tar", old, "w"))
+    assert "Upgrade Strapi to version 5" in refused(tmp_path, pack(tmp_path / "b.tar", old, "w"))
 
 
 def test_a_plain_tar_is_read_as_well(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_a_dry_run_writes_nothing_and_tells_the_same(tmp_path: Path) -> None:
 
 def test_the_report_names_what_did_not_come(tmp_path: Path) -> None:
     text = "\n".join(report(imported(tmp_path / "site"), dry_run=False))
-    assert "plugin::users-permissions.role: roles are written in site.yaml" in text
-    assert "plugin::upload.folder: the media library's folders" in text
+    assert "plugin::users-permissions.role: define roles in site.yaml" in text
+    assert "plugin::upload.folder: folders of the media library" in text
     assert "      book: [find, findOne]" in text
 
 
@@ -343,7 +343,7 @@ def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) ->
     )
     result = imported(tmp_path / "site", path)
     notes = "\n".join(f"{subject}: {sentence}" for subject, sentence, _ in result.source.notes)
-    assert 'api::tag.tag: "stage" leads to plugin::x.stage' in notes
+    assert 'api::tag.tag: "stage" refers to plugin::x.stage' in notes
     assert 'api::tag.tag: "owner" needs api::user.user' in notes
     assert 'api::tag.tag: "hue" has the type plugin::paint.hue' in notes
     assert "the import leaves out this type" in notes

@@ -100,7 +100,7 @@ def refused(tmp_path: Path, ask: Ask, token: str = TOKEN) -> str:
     [
         (401, "rejects the token"),
         (403, "does not allow the token to read this"),
-        (404, "is not there"),
+        (404, "was not found"),
         (301, "redirects to http://127.0.0.1:9/elsewhere"),
         (500, "answered 500"),
         (503, "answered 503"),
@@ -178,7 +178,7 @@ def test_a_file_that_is_missing_there_stops_the_import_and_the_next_goes_on(tmp_
 
     with serving(ask) as address:
         broken = True
-        with pytest.raises(SetupError, match="is not there"):
+        with pytest.raises(SetupError, match="was not found"):
             fetched(tmp_path / "site", address)
         assert not (tmp_path / "site/content").exists()
         broken = False
@@ -219,7 +219,7 @@ def test_the_command_with_a_url(tmp_path: Path, there: str) -> None:
 def test_the_command_asks_for_a_token(tmp_path: Path, there: str) -> None:
     done = command(there, "--site", str(tmp_path))
     assert done.exit_code == 1
-    assert "--token is missing. Make a full-access API token there" in done.output
+    assert "--token is missing. Create a full-access API token in Strapi" in done.output
     assert done.output.count("\n") == 1
 
 

@@ -129,7 +129,7 @@ def test_relations_stored_at_users_come_to_the_other_side(tmp_path: Path) -> Non
     ]
     del links[2]["right"]["pos"]  # A relation to one has no order.
     site, notes = imported(tmp_path / "site", Archive(small(tmp_path / "a.tar.gz", schemas, rows, links)))
-    assert [n for n in notes if ": accounts are not content" not in n] == []
+    assert [n for n in notes if ": accounts are not imported" not in n] == []
     assert values(site, ARTICLE, "readers") == [(f"{8:024d}", f"{7:024d}")]
     assert values(site, ARTICLE, "owner") == [(f"{7:024d}",)]
     assert values(site, ARTICLE, "author") == [(f"{8:024d}",)]
@@ -143,6 +143,6 @@ def test_attributes_that_only_users_have_are_named(tmp_path: Path) -> None:
     path = small(tmp_path / "a.tar.gz", schemas, [(ARTICLE, 1, {"title": "Fog"}), (USER, 7, {})])
     _, notes = imported(tmp_path / "site", Archive(path))
     assert notes[1:] == [
-        f'{USER}: "bookmarks" is one-way; make it two-way there, and {ARTICLE} has it here',
-        f'{USER}: "city" was added to users; accounts have no such attribute here',
+        f'{USER}: "bookmarks" is one-way; to import it into {ARTICLE}, make it two-way in Strapi',
+        f'{USER}: "city" was added to users; accounts in Bifolio do not support it',
     ]
