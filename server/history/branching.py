@@ -18,7 +18,7 @@ from server.history.commit_files import Blobs
 from server.history.differences import Difference, Values, differences
 from server.history.past import PastState, PastStates
 from server.history.viewer import Viewer
-from server.schema.model import Type
+from server.schema.model import Schema, Type
 from server.site.commits.message import Authorship, message_of, touched_documents, with_trailers
 from server.site.site import State
 from server.storage.changeset import Changeset
@@ -152,12 +152,15 @@ def fork_of(past: PastStates, commit: str) -> str:
     return base
 
 
-def changed_documents(before: PastState, after: PastState, actor: Actor) -> list[DocumentChange]:
+def changed_documents(
+    before: PastState, after: PastState, actor: Actor, served: Schema
+) -> list[DocumentChange]:
     """Return the documents that differ between two states, sorted by type and id.
 
-    Documents and attributes that the actor must not see are left out.
+    Documents and attributes that the actor must not see are left out, also if only the schema before or the
+    `served` one hides them.
     """
-    viewer = Viewer(actor, after.state)
+    viewer = Viewer(actor, after.state, (before.state.schema, served))
     old, new = dict(differing(before, after)), dict(differing(after, before))
     changes = (_change(old.get(key), new.get(key), viewer) for key in sorted({*old, *new}))
     return [change for change in changes if change]

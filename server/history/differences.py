@@ -5,7 +5,7 @@ All versions are parsed with the current schema. Values that are invalid in this
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import Match, SequenceMatcher
 from itertools import pairwise
@@ -270,12 +270,13 @@ def content_at(
     current: Document | None,
     locale_and_status: tuple[str, str],
     commit: str,
+    may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
     """Return the content of a document's file at a commit, or on disk if `commit` is "".
 
     Returns None if there was no such file. `versions` are all versions of the document, which contain its
     earlier paths. `current` is the document in the index. `locale_and_status` selects one of the document's
-    files.
+    files. `may_see` returns whether the caller may see a file.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -284,6 +285,8 @@ def content_at(
     )
     if not matching and current:
         matching = [current.path]
+    if may_see:
+        matching = list(filter(may_see, matching))
     if not commit:
         read = ((path, _on_disk(store.root, path)) for path in matching)
     else:

@@ -82,7 +82,7 @@ class SiteBranches:
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
         fork = fork_of(past, head)
-        documents = changed_documents(past.at(fork), past.at(head), caller.actor)
+        documents = changed_documents(past.at(fork), past.at(head), caller.actor, caller.state.schema)
         caller.budget.spend(len(documents))
         return BranchChanges(fork, head, documents)
 

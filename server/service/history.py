@@ -1,16 +1,17 @@
 """Document history: versions, differences, the origin of each value, and restoring."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from server.auth.draft_visibility import may_read_drafts, may_see_file
-from server.auth.permissions import require
+from server.auth.draft_visibility import has_draft_permission, may_read_drafts, may_see_file
+from server.auth.permissions import may_find, require
 from server.documents.document import DRAFT, PUBLISHED
-from server.errors import ForbiddenError, NotFoundError
+from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
+from server.history.exposure import shows_more
 from server.history.past import PastStates, selection
 from server.history.restore import restore_values
 from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
@@ -70,16 +71,20 @@ class DocumentHistory:
         versions = [v for v in self.versions if (v.locale, v.status) == (locale, status)]
         return locale, status, versions
 
-    def content_at(self, commit: str, status: str = "") -> Content | None:
+    def content_at(
+        self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
+    ) -> Content | None:
         """Return the content at a commit, or the current content if `commit` is "".
 
         Locale, status and errors are those of `of_one_file`. If there was no draft, the published version is
-        returned, as in a read. Returns None if there was neither.
+        returned, as in a read. Returns None if there was neither. `may_see` is as in `content_at`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
             current = self.state.snapshot.get(self.type, self.document_id, locale, file_status)
-            content = content_at(self.store, self.type, self.versions, current, (locale, file_status), commit)
+            content = content_at(
+                self.store, self.type, self.versions, current, (locale, file_status), commit, may_see
+            )
             if content is not None:
                 return content
         return None
@@ -206,11 +211,11 @@ class Histories:
         if since or since_status:
             since = self.past.resolve(since) if since else to
             history = self._hide_as_at(since, history)
-            before = history.content_at(since, since_status)
+            before = self._content_at(history, since, since_status)
         else:
             since = self._before_last(versions, to)
-            before = history.content_at(since) if since else None
-        after = history.content_at(to)
+            before = self._content_at(history, since) if since else None
+        after = self._content_at(history, to)
         old, new = (content.values if content else None for content in (before, after))
         changes = differences(history.attributes, old, new, history.viewer)
         return Comparison(
@@ -256,7 +261,7 @@ class Histories:
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
         history = self._hide_as_at(commit, history)
-        content = history.content_at(commit, status)
+        content = self._content_at(history, commit, status)
         if content is None:
             raise NotFoundError(f'The document has no such version at "{at}"')
         data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
@@ -266,15 +271,51 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that also hides what the schema at `commit` hides, if the caller's branch does not
-        contain that commit.
+        """Return a history that also hides what the schema at `commit` hides.
 
-        Otherwise, a branch whose schema omits `private` would reveal private values from all branches.
+        Otherwise, a branch or a later schema without `private` would reveal values that were private there.
         """
-        head = self.writes.head(history.caller) or self.past.require_commits()
-        if not commit or merge_base(self.site.root, commit, head) == commit:
+        schema = self._schema_at(commit, history)
+        if schema is None or schema is history.state.schema:
             return history
-        return replace(history, others=(*history.others, self.past.schema(commit)))
+        return replace(history, others=(*history.others, schema))
+
+    def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
+        """Return the content at a commit, as `DocumentHistory.content_at`.
+
+        If the schema there hid more, the caller must be allowed to see the file as it was there: it may have
+        been a draft, or a document of another type.
+        """
+        schema, actor = self._schema_at(commit, history), history.caller.actor
+        if schema is None or actor.everything:
+            return history.content_at(commit, status)
+        if not shows_more(history.state.schema, schema, history.type.uid):
+            return history.content_at(commit, status)
+        entries = self.past.at(commit).known.entries
+
+        def may_see(path: str) -> bool:
+            entry = entries.get(path)
+            document = entry.document if entry else None
+            if document is None or not may_find(actor, document.type.uid):
+                return False
+            return document.status != DRAFT or has_draft_permission(actor, document.type.uid)
+
+        return history.content_at(commit, status, may_see)
+
+    def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
+        """Return the schema at a commit. None for "", or if a commit on the caller's branch has no valid one.
+
+        Raises ConflictError for such a commit of another branch.
+        """
+        if not commit:
+            return None
+        try:
+            return self.past.schema(commit)
+        except ConflictError:
+            head = self.writes.head(history.caller) or self.past.require_commits()
+            if merge_base(self.site.root, commit, head) == commit:
+                return None  # Nothing was served at that commit.
+            raise
 
     def store(self, state: State) -> Store:
         """Return a store that reads earlier versions of files with the schema and settings of `state`."""

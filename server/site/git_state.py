@@ -74,7 +74,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
         trouble_log(root).tell(
             Concern.TIMES,
             str(error),
-            "the times of commits are unknown, so documents without timestamps have none",
+            "the commit times of files are unknown",
         )
         committed = before.committed
         if not isinstance(error, GitSlowError):

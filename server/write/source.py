@@ -273,7 +273,7 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
     for name in keys:
         if name not in other_keys(document.type, keys):
             raise ValidationError(
-                f'"{name[:100]}" is an attribute of {document.type.uid}; change it as an attribute'
+                f'"{name[:100]}" is a key that {document.type.uid} defines; change it there'
             )
     with unreadable(document.path):
         before = other_keys(document.type, parse(document.path, shown.text, document.type.body))

@@ -166,7 +166,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
             runner.stop()
     assert table.add(client, WINDOW_S, 0)[0] == 22
     assert [(record.levelname, record.message.partition(":")[0]) for record in caplog.records] == [
-        ("ERROR", "rate limits count only the requests of this machine"),
+        ("ERROR", "rate limits now count only requests to this machine"),
         ("INFO", "rate limits count requests to all machines again"),
     ]
 

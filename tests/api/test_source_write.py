@@ -101,7 +101,7 @@ def test_the_last_value_of_a_key_that_stands_twice_counts(api: Api) -> None:
         ("slug: a\n", "title must be defined."),
         ("title: A\nslug: b\n", "must be unique"),
         ("title: A\ndocumentId: b\n", "another document"),
-        ("title: A\ndraft: true\n", "would be draft"),
+        ("title: A\ndraft: true\n", "would make the file draft"),
         ("title: A\0\n", ""),
     ],
 )

@@ -287,13 +287,128 @@ def test_a_branch_where_a_value_is_public_does_not_restore_it_from_where_it_is_p
     api.accounts.close()
 
 
-def test_a_value_that_a_branch_itself_made_public_is_restored_on_it(tmp_path: Path) -> None:
+def test_a_value_that_was_private_then_is_not_restored_where_it_is_public_now(tmp_path: Path) -> None:
     private = vaults(PRIVATE, PRIVATE)
     write(tmp_path, {"site.yaml": SITE, **private, "content/vaults/a.yaml": "name: A\nsecret: The walrus\n"})
     commit_all(tmp_path)
     write(tmp_path, {**vaults(STRING, STRING), "content/vaults/a.yaml": "name: A\n"})
     commit(tmp_path, 1)
     api = make(tmp_path, {})
+    assert "walrus" not in api.get("/history/vaults/a/diff?from=main~").raw.decode()
     assert restore(api, "full", "main~", "vaults/a") == 200
-    assert "walrus" in api.read("content/vaults/a.yaml")
+    assert "walrus" not in api.read("content/vaults/a.yaml")
+    api.accounts.close()
+
+
+EDITOR_ACTIONS = ("find", "findOne", "create", "update", "delete")
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Iterator[Api]:
+    """A site whose branch `open` shows what main hides: values, drafts, and a type."""
+    hidden = {
+        **vaults(PRIVATE, PRIVATE),
+        **collection("memo", {"title": STRING}, drafts=True),
+        **collection("note", {"title": STRING}, drafts=True, draftWhen={"draft": True}),
+        **collection("chest", {"title": STRING}),
+    }
+    base = {f"content/{name}/a.yaml": "title: Old\n" for name in ("memos", "notes", "chests")}
+    write(tmp_path, {"site.yaml": SITE, **hidden, **base, "content/vaults/a.yaml": "name: Old\n"})
+    commit_all(tmp_path)
+    git(tmp_path, "checkout", "-qb", "open")
+    shown = {
+        **vaults(STRING, STRING),
+        **collection("memo", {"title": STRING}),
+        **collection("note", {"title": STRING}, drafts=True),
+        "content/vaults/a.yaml": "name: Mine\n",
+    }
+    write(tmp_path, shown)
+    commit(tmp_path, 1)
+    git(tmp_path, "checkout", "-q", "main")
+    write(
+        tmp_path,
+        {
+            "content/vaults/b.yaml": "name: B\nsecret: walrus\nparts:\n  - code: narwhal\n",
+            "content/memos/b.draft.yaml": "title: walrus\n",
+            "content/notes/b.yaml": "title: walrus\ndraft: true\n",
+        },
+    )
+    commit(tmp_path, 2)
+    made = make(tmp_path, {})
+    types = ("vault", "memo", "note")
+    may = [f"{name}.{action}" for name in types for action in EDITOR_ACTIONS]
+    made.token("editor", may=[*may, "branch.find", "branch.merge", "branch.update", *HISTORY])
+    yield made
+    made.accounts.close()
+
+
+def test_a_merge_into_a_branch_that_shows_more_needs_full_access(opened: Api) -> None:
+    before = git(opened.root, "rev-parse", "open")
+    refused = opened.ask("POST", "/branches/main/merge", "editor", json={"into": "open"})
+    assert (refused.status, "full access" in refused.error["message"]) == (403, True)
+    assert git(opened.root, "rev-parse", "open") == before
+    assert opened.ask("POST", "/branches/main/merge", json={"into": "open"}).status == 200
+
+
+def test_a_merge_between_branches_that_hide_the_same_needs_no_full_access(opened: Api) -> None:
+    git(opened.root, "branch", "next", "main~")
+    assert opened.ask("POST", "/branches/next/merge", "editor", json={}).status == 200
+    assert opened.put("/api/vaults/a?branch=next", {"name": "Next"}).status == 200
+    assert opened.ask("POST", "/branches/next/merge", "editor", json={}).status == 200
+
+
+def test_conflicts_and_changes_quote_no_value_that_one_side_hides(opened: Api) -> None:
+    root = opened.root
+    git(root, "checkout", "-q", "open")
+    write(root, {"content/vaults/a.yaml": "name: Mine\nsecret: theirs\n"})
+    commit(root, 3)
+    git(root, "checkout", "-q", "main")
+    write(root, {"content/vaults/a.yaml": "name: Old\nsecret: walrus\n"})
+    commit(root, 4)
+    for who in ("editor", "full"):
+        answer = opened.ask("POST", "/branches/open/merge", who, json={"resolve": {"files": {}}})
+        assert answer.status in (403, 409)
+        assert "walrus" not in answer.raw.decode()
+        answer = opened.ask("POST", "/branches/main/merge", who, json={"into": "open"})
+        assert answer.status in (403, 409)
+        assert "walrus" not in answer.raw.decode()
+    git(root, "checkout", "-qB", "late", "main")
+    write(root, {**vaults(STRING, STRING), "content/vaults/a.yaml": "name: Old\nsecret: harmless\n"})
+    commit(root, 5)
+    git(root, "checkout", "-q", "main")
+    changes = opened.get("/branches/late/changes", "editor")
+    assert (changes.status, "walrus" in changes.raw.decode()) == (200, False)
+
+
+@pytest.mark.parametrize("path", ["memos/b.draft", "notes/b", "vaults/b"])
+def test_history_on_a_branch_shows_no_draft_of_another(opened: Api, path: str) -> None:
+    root, (name, document) = opened.root, path.split("/")
+    git(root, "checkout", "-q", "open")
+    write(root, {f"content/{name}/{document}.yaml": "title: Mine\n" if name != "vaults" else "name: Mine\n"})
+    commit(root, 3)
+    git(root, "checkout", "-q", "main")
+    for answer in (
+        opened.get(f"/history/{path}/diff?branch=open&from=open&to=main", "editor"),
+        opened.ask("POST", f"/history/{path}/restore?branch=open", "editor", json={"at": "main"}),
+    ):
+        assert not re.search("walrus|narwhal", answer.raw.decode())
+    assert not re.search("walrus|narwhal", git(root, "show", f"open:content/{name}/{document}.yaml"))
+
+
+def test_a_draft_of_before_is_not_restored_where_the_type_no_longer_marks_drafts(tmp_path: Path) -> None:
+    drafts = collection("note", {"title": STRING}, drafts=True, draftWhen={"draft": True})
+    write(tmp_path, {"site.yaml": SITE, **drafts, "content/notes/a.yaml": "title: walrus\ndraft: true\n"})
+    commit_all(tmp_path)
+    write(tmp_path, collection("note", {"title": STRING}, drafts=True))
+    write(tmp_path, {"content/notes/a.yaml": "title: Published\n"})
+    commit(tmp_path, 1)
+    api = make(tmp_path, {})
+    may = [f"note.{action}" for action in EDITOR_ACTIONS]
+    api.token("editor", may=[*may, *HISTORY])
+    api.token("drafts", may=[*may, "note.readDraft", *HISTORY])
+    diff = "/history/notes/a/diff?from=main~"
+    assert "walrus" not in api.get(diff, "editor").raw.decode()
+    assert "walrus" in api.get(diff, "drafts").raw.decode()
+    assert restore(api, "editor", "main~", "notes/a") == 404
+    assert "walrus" not in api.read("content/notes/a.yaml")
     api.accounts.close()

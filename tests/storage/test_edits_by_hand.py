@@ -281,5 +281,5 @@ def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
     assert api.get("/api/things/one").status == 404
     refused = api.post("/api/things", {"name": "new"})
     assert refused.status == 409
-    assert "needs a folder where a file is" in refused.error["message"]
+    assert "needs a folder at a path where a file exists" in refused.error["message"]
     assert (tmp_path / "content/things").read_text() == "A file\n"

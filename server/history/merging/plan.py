@@ -13,6 +13,7 @@ from server.documents.three_way_merge import Merged
 from server.documents.timestamps import now
 from server.errors import ConflictError, ForbiddenError, SetupError
 from server.history.commit_files import configuration_files, read_configuration
+from server.history.exposure import shows_more
 from server.history.merging.check import require_merge
 from server.history.merging.conflicts import Resolution, Unmerged
 from server.history.merging.documents import (
@@ -88,8 +89,10 @@ class Planner:
         schema, settings = self._configuration(plan, files, before, unmerged)
         store = Store(self.root, schema, settings, CommitTimes().timestamps)
         plan.documents = documents_in(store, files)
-        if not self.whole and any(has_passwords(schema, three.type) for three in plan.documents.values()):
-            plan.their_schema = self.past.schema(sides.theirs)
+        if not self.whole:
+            self._require_hidden(schema, sides, plan.documents)
+            if any(has_passwords(schema, three.type) for three in plan.documents.values()):
+                plan.their_schema = self.past.schema(sides.theirs)
         paths = {path for three in plan.documents.values() for path in three.paths}
         others = {path: file for path, file in files.items() if path not in paths}
         require_merge(self.actor, plan.documents, others)
@@ -102,7 +105,8 @@ class Planner:
             if path not in plan.outcomes and not file.is_merged:
                 self._add_file(plan, unmerged, path, file)
         unmerged.require_known()
-        unmerged.require_none(Viewer(self.actor, State(settings, schema, snapshot)))
+        hiding = self._schemas_of(sides) if unmerged.documents else ()
+        unmerged.require_none(Viewer(self.actor, State(settings, schema, snapshot), hiding))
         ours = {path: file.ours for path, file in files.items()}
         require_places({path for path, file in {**ours, **plan.outcomes}.items() if file is not None})
         return plan
@@ -137,6 +141,28 @@ class Planner:
                 return before.state.schema, before.state.settings
             raise ConflictError(f"The merged site would be invalid: {error}") from error
         return configuration.schema, configuration.settings
+
+    def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
+        """Raise ForbiddenError if the merge may show values or drafts that the branch hides.
+
+        Only full access may show them.
+        """
+        uids = {three.type.uid for three in documents.values() if three.action}
+        if self.actor.everything or not uids:
+            return
+        theirs = self.past.schema(sides.theirs)
+        for uid in sorted(uids):
+            if shows_more(schema, theirs, uid):
+                raise ForbiddenError(
+                    f"The branch hides attributes or drafts of {uid} that the target shows; merging it needs "
+                    "full access"
+                )
+
+    def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
+        """Return the schemas of the three sides, which may hide values in conflicts."""
+        if self.whole:
+            return ()
+        return tuple(self.past.schema(commit) for commit in (sides.base, sides.ours, sides.theirs))
 
     # --- files -----------------------------------------------------------------------------------------
 

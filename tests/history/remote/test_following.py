@@ -138,7 +138,7 @@ def test_a_remote_that_is_unavailable_for_a_while(
     assert away.levelname == "WARNING"
     assert "can't be followed: The git remote does not respond" in away.message
     assert again.levelname == "INFO"
-    assert "following origin/main again after" in again.message
+    assert "following origin/main again, after" in again.message
 
 
 def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path
         until(lambda: "can't be followed" in path.read_text())
         elsewhere.rename(places.remote)
         wake(places.root)
-        until(lambda: "again after" in path.read_text())
+        until(lambda: "again, after" in path.read_text())
     told = [json.loads(line) for line in path.read_text().splitlines()]
     assert [line["level"] for line in told if "follow" in line.get("message", "")] == ["warning", "info"]
 
