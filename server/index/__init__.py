@@ -1,1 +1,1 @@
-"""Immutable snapshots of all documents, and the queries that run on them."""
+"""The index: immutable snapshots of all documents, and the queries that run on them."""

@@ -1,8 +1,7 @@
-"""Limits for the cost of one request, enforced while the request is processed (docs/reliability.md).
+"""Budget: limits the cost of a request while it is being processed (docs/reliability.md).
 
-Costs are counted in steps. One step is roughly one access to a document: to test, sort or render it, or to
-follow a relation to it. Code charges the steps for a whole list or chunk before it processes that list or
-chunk.
+Cost is counted in steps. One step is roughly one access to a document: to test, sort or render the document,
+or to follow a relation to it. The steps for a list or a chunk are charged before it is processed.
 """
 
 import math
@@ -24,23 +23,26 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return the mutex for a process's costly requests.
+    """Return a new mutex for the costly requests in a process.
 
-    One of them runs at a time; a limited number waits.
+    Only one costly request runs at a time. At most `waiting` requests can wait.
     """
     return BoundedMutex("take long", waiting, longest)
 
 
 def large_responses() -> BoundedMutex:
-    """Return the mutex for large responses. Rendering one at a time bounds the memory of the process."""
+    """Return a new mutex for large responses. Rendering only one at a time limits the memory that the process
+    needs.
+    """
     return BoundedMutex("have large responses", MAX_WAITING_LARGE, TURN_TIMEOUT_S)
 
 
 class Budget:
-    """Remaining steps, processor time and response bytes for one request. Used by a single thread.
+    """Remaining steps, processor time and response bytes for one request. A budget is used by only one
+    thread.
 
-    Without settings, it is unlimited. It must be closed when the response is complete. `values` is the number
-    of values that the request's body may still contain.
+    Without settings, the budget is unlimited. Call `close` when the response is complete. `values` is the
+    number of values that the request's body may still contain.
     """
 
     def __init__(
@@ -57,10 +59,11 @@ class Budget:
         """Create a budget.
 
         - `turns`: the mutex for costly requests.
-        - `waits`: the thread may block to acquire that mutex.
-        - `costly`: the request needs the mutex regardless of the time it has used.
-        - `on_loop`: the code runs on an event loop; long work raises NeedsThreadPool.
-        - `gone`: returns whether the client has disconnected.
+        - `waits`: whether the thread may block to acquire that mutex.
+        - `costly`: whether the request needs the mutex from the start. Otherwise, it needs the mutex only
+          after it has used a certain processor time.
+        - `on_loop`: whether the code runs on an event loop. If so, long work raises NeedsThreadPool.
+        - `gone`: a function that returns whether the client has disconnected.
         - `large`: the mutex for large responses.
         """
         self._settings, self._turns, self._taken = settings, turns, False
@@ -78,7 +81,7 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Charge steps. Call this before the work is done.
+        """Charge steps. Call this method before the work is done.
 
         Raises LimitError, BusyError (see `BoundedMutex`), NeedsThreadPool and ClientGone.
         """
@@ -87,20 +90,22 @@ class Budget:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge bytes of the response. Raises LimitError, and the errors of `take_turn` if it gets large."""
+        """Charge bytes of the response. Raises LimitError. If the response becomes large, also raises the
+        errors of `take_turn`.
+        """
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count the bytes of `pieces` as they are added, until the next call, which replaces `pieces`."""
+        """Charge the bytes in the list `pieces` as they are added to it. The next call replaces the list."""
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` more bytes would exceed the limit for the response.
 
-        Raises the errors of `take_turn` if they make the response large.
+        If these bytes make the response large, also raises the errors of `take_turn`.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -109,7 +114,7 @@ class Budget:
             raise LimitError(f"The response has more than {limit}; request less", "size")
 
     def take_values(self, count: int) -> None:
-        """Charge values in the request's body. Raises LimitError if there are too many."""
+        """Charge values that the request's body contains. Raises LimitError if there are too many."""
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
@@ -129,8 +134,9 @@ class Budget:
     def _take_large(self) -> None:
         """Acquire the mutex for large responses.
 
-        A request with the mutex for costly requests does not need it. So no request waits for both in the
-        other order, which could deadlock, and at most two large responses are rendered at once.
+        A request that already holds the mutex for costly requests skips this. So no request holds one mutex
+        while another request waits for both in the opposite order, which could deadlock. As a result, at most
+        two large responses are rendered at the same time.
         """
         if self._large is None or self._taken or self._holds_large:
             return
@@ -142,7 +148,9 @@ class Budget:
         self._holds_large, self._small_until = True, 0.0
 
     def leave_loop(self) -> None:
-        """Raise NeedsThreadPool on an event loop. Call this before work that is too long for the loop."""
+        """Raise NeedsThreadPool if the code runs on an event loop. Call this method before work that would
+        block the loop for too long.
+        """
         if self._on_loop:
             raise NeedsThreadPool(long=True)
 
@@ -162,7 +170,7 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps, unless the limit for steps or time is exceeded."""
+        """Grant more steps. Raise LimitError if the request has reached its limit for steps or time."""
         settings = self._settings
         if settings is None:
             return

@@ -1,6 +1,6 @@
 """Dangling references: relations and media paths whose target is missing.
 
-Responses omit them, and each is reported as a problem.
+Responses omit dangling references. Each of them is reported as a problem.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -26,9 +26,9 @@ Parsed = Callable[[str], tuple[Tree, Positions]]
 def dangling(
     snapshot: Snapshot, parsed: Parsed, documents: Iterable[Document] | None = None
 ) -> Iterator[Problem]:
-    """Yield a warning for each missing target, in the given documents or in all documents.
+    """Yield a warning for each missing target in the given documents. By default, all documents are checked.
 
-    `parsed` returns a file's parsed tree and the positions of its values.
+    `parsed` is a function that returns a file's parsed tree and the positions of its values.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -48,13 +48,15 @@ def dangling(
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield one version for each file."""
+    """Yield one version for each file in the snapshot."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have their own file: not drafts that only mirror the published file."""
+    """Yield the versions that have a file of their own. Drafts without a file, which are copies of the
+    published version, are skipped.
+    """
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
             yield document
@@ -63,7 +65,7 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a target in its list, or the position of its attribute."""
+    """Return the position of a target in the file. If it is unknown, return the position of the attribute."""
     for key in path:
         try:
             tree = tree[key]
@@ -79,7 +81,7 @@ def _position(
 
 
 def _is_copy(snapshot: Snapshot, draft: Document) -> bool:
-    """Return whether a draft has no file of its own and mirrors the published file."""
+    """Return whether a draft has no file of its own and is therefore a copy of the published version."""
     published = snapshot.get(draft.type, draft.document_id, draft.locale, PUBLISHED)
     return published is not None and published.path == draft.path
 
@@ -100,7 +102,9 @@ def _targets(
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield each document that relates to users or roles, once per such relation."""
+    """Yield each document that refers to users or roles. A document is yielded once
+    for each such relation.
+    """
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
             uid = target[0] if isinstance(target, tuple) else attribute.target
@@ -109,14 +113,14 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """Return the key under which `exists` looks up a target."""
+    """Return the key with which `exists` looks up a target."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
 
 
 def exists(snapshot: Snapshot, key: Key) -> bool:
-    """Return whether a document (in any locale and status) or a media file exists."""
+    """Return whether a media file exists, or whether a document exists in any locale and status."""
     uid, document_id = key
     if uid == MEDIA:
         return document_id in snapshot.media
@@ -130,17 +134,20 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
 def keep_dangling(
     snapshot: Snapshot, attribute: Attribute, stored: tuple[Any, ...], sent: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return the targets to store in a relation or media attribute: normally those that the client sent.
+    """Return the targets to store in a relation or media attribute. Normally, these are the targets that the
+    client sent.
 
-    Responses omit missing targets. If the client sent exactly the targets that exist, the stored targets are
-    returned, so that missing ones are not deleted.
+    But responses omit missing targets. So if the client sent exactly the stored targets that exist, the
+    client has changed nothing, and the stored targets are returned including the missing ones.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
 
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
-    """Yield the documents that refer to any of these documents or media files. The keys need not exist."""
+    """Yield the documents that refer to any of these documents or media files. The keys may be those of
+    missing targets.
+    """
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
         if any(key_of(attribute, target) in keys for attribute, _, target in targets):
@@ -148,7 +155,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Lookup of documents by id and title, for suggestions in problems about missing targets."""
+    """Lookup of documents by id and title. Problems about missing targets use it for suggestions."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -156,7 +163,7 @@ class _Targets:
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """Return the message and the fix for a missing target."""
+        """Return the message about a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
@@ -177,7 +184,9 @@ class _Targets:
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """Return a fix that suggests a list if the text contains several targets, else ""."""
+        """Return a fix that suggests writing a list if the text contains several targets. Otherwise, return
+        "".
+        """
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
         if len(parts) < 2:
@@ -189,13 +198,17 @@ class _Targets:
         return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
     def _find_by_id_or_title(self, uid: str, text: str) -> str:
-        """Return the id of the only document with this id or title, or ""."""
+        """Return the id of the document with this id or title. Return "" unless
+        exactly one document matches.
+        """
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
         return text if exists(self._snapshot, (uid, text)) else self._ids_by_title(uid).get(_fold(text), "")
 
     def _ids_by_title(self, uid: str) -> dict[str, str]:
-        """Return a type's document ids by title. The id is "" if several documents share the title."""
+        """Return the ids of a content type's documents by title. For a title that several documents share,
+        the id is "".
+        """
         if uid not in self._titles:
             titles: dict[str, str] = {}
             documents = list(self._snapshot.tables[uid].versions.values()) if uid not in ACCOUNT_UIDS else []
@@ -211,7 +224,9 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Normalize a title for comparison: spelling as an id, case and spaces are ignored."""
+    """Normalize a title so that it can be compared with ids: ignore case, spaces, and the spelling
+    differences between titles and ids.
+    """
     return " ".join(id_of_reference(title).casefold().split())
 
 

@@ -1,9 +1,10 @@
-"""Effective versions: which version of a document a reader sees, by status and locale.
+"""Effective versions: which version of a document a reader sees, depending on status and locale.
 
 - A reader of published content sees the published version.
-- A reader of drafts sees the draft, or the published version if there is no separate draft.
-- A relation resolves to a version in the reader's status and in the locale of the document that contains the
-  relation. If that document has no locales, the relation resolves to the first locale that its target has.
+- A reader of drafts sees the draft. If there is no separate draft, it sees the published version.
+- A relation resolves to a version with the reader's status, in the locale of the document that contains the
+  relation. If that document has no locales, the relation resolves to the first locale in which its target
+  exists.
 """
 
 from collections.abc import Mapping
@@ -17,17 +18,21 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status that editors change: draft if the type has drafts, else published."""
+    """Return the status of the version that editors change: draft if the content type has drafts, otherwise
+    published.
+    """
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status that a reader sees. `drafts` are the uids of the types whose drafts it sees."""
+    """Return the status that a reader of this content type sees. `drafts` contains the uids of the types
+    whose drafts the reader sees.
+    """
     return DRAFT if type_.uid in drafts else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the visible versions of a document in one locale, given its published and draft files."""
+    """Return the visible versions of a document in one locale, given its published version and its draft."""
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -39,12 +44,16 @@ def effective_versions(type_: Type, published: Document | None, draft: Document 
 
 
 def locale_inside(document: Document) -> str:
-    """Return the locale for following a document's relations; EVERY_LOCALE if its type has no locales."""
+    """Return the locale in which a document's relations are resolved, or EVERY_LOCALE if its content type has
+    no locales.
+    """
     return document.locale if document.type.localized else EVERY_LOCALE
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales to search for the target of a relation from a document in `locale`, best first."""
+    """Return the locales in which to search for a target of a relation, in order of preference. `locale` is
+    the locale of the document that contains the relation.
+    """
     if not type_.localized:
         return (locales.default,)
     if locale != EVERY_LOCALE:
@@ -59,10 +68,11 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation resolves to. `versions` is keyed by id, locale and status.
+    """Return the version that a relation resolves to. `versions` maps document id, locale and status to a
+    version.
 
-    The first locale in `locales` that the document has is used. Returns None if the document is not published
-    in that locale, or has none of the locales.
+    Only the first locale in `locales` in which the document exists is considered. Returns None if the
+    document exists in none of them, or is not published in that locale.
     """
     status, edited = effective_status(type_, drafts), edited_status(type_)
     for locale in locales:

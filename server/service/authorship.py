@@ -1,4 +1,4 @@
-"""Authorship of writes by the command line: git's configured user, with full access."""
+"""Authorship of writes by command-line tools. The author is the configured git user, with full access."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -10,9 +10,10 @@ COMMAND = Actor("command", everything=True)  # the name appears in commit traile
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the writer for a command. The event log records its writes as file edits.
+    """Return the `Writes` object that a command uses. The event log records the command's writes as file
+    edits.
 
-    The author is git's configured user, or `git.committer` if git has no user.
+    The commit author is the configured git user. If git has no user, the author is `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:
@@ -23,5 +24,5 @@ def writes_of_command(opened: OpenSite) -> Writes:
 
 
 def caller_of_command(opened: OpenSite) -> Caller:
-    """Return the caller for a command: full access to the site's current state."""
+    """Return the caller for a command. The caller has full access to the site's current state."""
     return Caller(opened.site.state, COMMAND)

@@ -1,4 +1,6 @@
-"""Batch parser. An operation can refer to documents of earlier operations (docs/batch.md)."""
+"""Batch parser. An operation in a batch can refer to documents that earlier
+operations wrote (docs/batch.md).
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,11 +21,11 @@ _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for the operations of a batch, in order.
+    """Parser for the operations in a batch. It parses them in order.
 
-    - `ids`: for each parsed operation, its document's id, or None after a deletion. Later operations refer to
-      them.
-    - `singles`: new ids for single types that have no document yet, by uid.
+    - `ids`: the document id of each parsed operation, or None if the operation was a deletion. Later
+      operations can refer to these ids.
+    - `singles`: the new ids of single types that had no document before the batch, by uid.
     - `room`: the number of characters that references may still insert.
     """
 
@@ -33,10 +35,10 @@ class BatchReader:
     room: int = MAX_REFERENCE_CHARS
 
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
-        """Parse the operations. The iterator is advanced only after the previous operation was parsed.
+        """Parse the operations. Each operation is parsed before the next one is fetched from the iterator.
 
-        Raises ForbiddenError, ValidationError and PayloadTooLargeError, with the number of the failed
-        operation.
+        Raises ForbiddenError, ValidationError and PayloadTooLargeError. The error contains the number of the
+        failed operation.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -58,7 +60,9 @@ class BatchReader:
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return the id for an operation that names none: a new id, or the single type's id."""
+        """Return the document id for an operation that does not specify one: the id of the single type's
+        document, or a new id if no such document exists. For a collection type, the id is always new.
+        """
         if type_.kind != "singleType":
             return new_document_id()
         snapshot, settings = self.caller.state.snapshot, self.caller.state.settings
@@ -68,7 +72,9 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return the value with references such as `{{0.documentId}}` replaced by ids, in all its strings."""
+        """Return the value after replacing references such as `{{0.documentId}}` with ids in all strings
+        inside it.
+        """
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value
         if isinstance(value, Mapping):

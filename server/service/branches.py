@@ -20,8 +20,8 @@ HEAD = "HEAD"  # as `origin`: the checked-out commit
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """Documents that a branch has changed since `fork`, the commit where it diverged from
-    the served branch.
+    """Documents that a branch has changed since it diverged from the served branch. `fork` is the commit
+    where the branches diverged.
     """
 
     fork: str
@@ -30,7 +30,9 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """A site's branches. All methods raise ForbiddenError, and ConflictError if the site has no commits."""
+    """Access to a site's branches. All methods raise ForbiddenError. They raise ConflictError if the site has
+    no commits.
+    """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
         self._past, self._writes = past, writes
@@ -52,10 +54,11 @@ class SiteBranches:
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch at `origin`: a commit, tag, branch or time.
+        """Create a branch at `origin`, which is a commit, tag, branch or time.
 
-        The new branch exposes all content in that commit. If the commit is not the head of a branch, the
-        caller needs `history.read`. Raises ValidationError, and ConflictError if the branch exists.
+        Anyone who can read the new branch can read all content in that commit. So the caller needs the
+        permission `history.read`, unless the commit is the head of a branch. Raises ValidationError. Raises
+        ConflictError if a branch with this name already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -70,14 +73,16 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, even if it is unmerged. Raises NotFoundError, and ConflictError if it is checked
-        out.
+        """Delete a branch, even if it has not been merged. Raises NotFoundError. Raises ConflictError if the
+        branch is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the branch's changed documents that the caller may find. Raises NotFoundError."""
+        """Return the documents that the branch has changed and that the caller may read. Raises
+        NotFoundError.
+        """
         self.permit(caller, "find")
         caller.budget.take_turn()
         past, head = self._past, self._branches.commit(name)
@@ -89,10 +94,10 @@ class SiteBranches:
     def merge(
         self, caller: Caller, name: str, resolution: Resolution, into: str = "", message: str = ""
     ) -> Merge:
-        """Merge branch `name` into branch `into`; "" means the served branch.
+        """Merge branch `name` into branch `into`. If `into` is "", merge into the served branch.
 
-        Raises UnmergedError for conflicts that `resolution` does not resolve, and the errors of
-        `Merger.merge`.
+        `resolution` contains values for attributes that both branches changed. Raises UnmergedError if
+        conflicts remain, and the errors of `Merger.merge`.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -104,7 +109,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the values from a resolution, each with its document's type."""
+    """Yield the values in a resolution. Each one is paired with the content type of its document."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

@@ -1,10 +1,12 @@
-"""Cache tags of a response. A change to content purges every response that shares a tag with it.
+"""Cache tags for responses. A change to content invalidates every cached response that shares a tag with the
+change.
 
-A change has two tags: its type's and its document's (`server.schema.model`).
+A change has two tags: one for the content type and one for the document (`server.schema.model`).
 
-- A list has the tags of all types that it depends on, because a change may add a document to the list.
-- A single document has its own tag and the tags of its populated documents. It also has the tags of types
-  whose documents may become related to it.
+- A list response has the tags of all content types that it depends on, because any change to these types may
+  add a document to the list.
+- A response with a single document has the tag of that document and the tags of its populated documents. It
+  also has the tags of content types whose documents may become related to it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,7 +32,9 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the tags of content types and media. Components and users have no tags."""
+    """Yield the tags of content types and media. Components and users are skipped
+    because they have no tags.
+    """
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -38,7 +42,9 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the tags of a response with one document. A single type is represented by its type's tag."""
+    """Return the tags of a response with one document. For a single type, the type's tag is used instead of a
+    document tag.
+    """
     collector = _Collector(view)
     if document.type.kind == "singleType":
         collector.add_types([document.type.uid])
@@ -47,7 +53,9 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the tag of a media file. If `key` is a format of a picture, return the picture's tag."""
+    """Return the tag of a media file. If `key` refers to a format (such as a thumbnail), return the tag of
+    the original picture.
+    """
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
     ids = [file.document_id for file in files if file is not None] or [id_of_name(key)]
@@ -56,9 +64,9 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collector for the tags of a document and everything populated in it.
+    """Collector for the tags of a document and of everything populated in it.
 
-    Visits a document once per selection.
+    It visits each document only once per selection.
     """
 
     view: View
@@ -98,9 +106,9 @@ class _Collector:
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
         """Add the tags of a populated relation or media attribute.
 
-        The target type's tag is added in two cases:
-        - The relation is derived: any document of the other type can change it.
-        - A target is missing: it may be a draft, whose id must stay hidden.
+        The tag of the target's content type is added in two cases:
+        - The relation is derived from the other side, so a change to any document of that type can change it.
+        - A target is missing. It may be a draft, so its id must not be revealed by a tag.
         """
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
@@ -119,10 +127,12 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    """Return a response's entity tag that includes the document's version, for callers that may change it."""
+    """Return a response's entity tag that also depends on the document's version. It is used for callers who
+    may change the document.
+    """
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 
 
 def tag_of_bytes(body: bytes) -> str:
-    """Return a response's entity tag, computed only from its bytes."""
+    """Return an entity tag that depends only on the bytes of the response."""
     return f'"{xxh3_128_hexdigest(body)}"'

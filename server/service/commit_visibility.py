@@ -1,4 +1,6 @@
-"""Filter for commit messages: hides messages about content that the caller may not see (docs/history.md)."""
+"""Filter for commit messages. It hides messages about content that the caller may
+not see (docs/history.md).
+"""
 
 from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
@@ -14,8 +16,8 @@ _DOCUMENT = "Bifolio-Document: "
 def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:
     """Return the commit's message if the actor may see everything that the commit changed.
 
-    Otherwise, the message may name hidden content, so a neutral message is returned. It includes only the
-    trailers for documents and media that the actor may see.
+    Otherwise, return a neutral message, because the original message may mention hidden content. The neutral
+    message includes only the trailers for documents and media that the actor may see.
     """
     if actor.everything or _sees_all(actor, commit, timeline):
         return commit.message
@@ -41,7 +43,9 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(actor: Actor, commit: Commit, timeline: Timeline) -> set[str]:
-    """Return the trailer names of the commit's documents and media that the actor may see."""
+    """Return the names of those documents and media in the commit that the actor may see, as written in its
+    trailers.
+    """
     names = set()
     for change in commit.changes:
         claim = timeline.claims.get(change.path)

@@ -1,6 +1,8 @@
-"""Access description: the caller's identity, permissions, types and locales (docs/access.md).
+"""Access description: who the caller is, and which permissions, content types and locales are available to
+the caller (docs/access.md).
 
-A client needs only this one request to build its user interface. Hidden attributes are omitted.
+With this single response, a client can build its user interface. Attributes that are hidden from the caller
+are omitted.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -37,7 +39,7 @@ ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change only accounts.
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the caller's identity, permissions and types as JSON values."""
+    """Return the caller's identity, permissions and visible content types as JSON values."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -72,7 +74,7 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Return the caller's identity: the public, a user, a token or the owner."""
+    """Return the caller's identity: the public, a user, an API token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
@@ -82,7 +84,7 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield (subject, permitted actions), omitting subjects without permitted actions."""
+    """Yield pairs of a subject and its permitted actions. Subjects without permitted actions are omitted."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -107,7 +109,9 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Return the type's preview URL if the caller may edit the type: the URL may contain a secret."""
+    """Return the preview URL of the content type. It may contain a secret, so it is returned only if the
+    caller may edit documents of this type.
+    """
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
         return {}
@@ -121,9 +125,10 @@ def _component(type_: Type, actor: Actor, writable_uids: Collection[str]) -> Map
 def _visible_part(
     described: Mapping[str, Any], type_: Type, actor: Actor, writable_uids: Collection[str]
 ) -> Mapping[str, Any]:
-    """Return a type's description without relations to types that the caller may not find.
+    """Return a content type's description without relations to types that the caller may not read.
 
-    Attributes that no response contains (private ones and passwords) are listed only for `writable_uids`.
+    Responses never contain private attributes and passwords. The description lists these attributes only for
+    the types in `writable_uids`.
     """
     visible = {
         name: raw
@@ -145,7 +150,9 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return the components used in some types, including nested ones, sorted by uid."""
+    """Return the components that are used in the content types, including nested
+    components, sorted by uid.
+    """
     components: dict[str, Type] = {}
     pending = list(types)
     while pending:

@@ -1,4 +1,6 @@
-"""Write of one document: from the requested operation to a permitted, parsed write."""
+"""Write of a single document: checks the permission for the requested operation and
+parses it into a write.
+"""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,7 +34,7 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-Body = tuple[Type, Mapping[str, Tree]]  # a type, and new values by attribute
+Body = tuple[Type, Mapping[str, Tree]]  # a content type, and new values by attribute name
 
 
 class Verb(StrEnum):
@@ -45,7 +47,7 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # concern a whole document, and contain no values
+ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # These actions affect the whole document and contain no values.
 # By kind of type and verb: the required permission, and the function that prepares the write. In a
 # collection, an id is optional for CREATE and required for all other verbs.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
@@ -60,12 +62,13 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A requested write of one document.
+    """A request to write one document.
 
-    - `params` select the locale and status to write, and the content of the response, as in a read.
+    - `params` select the locale and status to write, and determine the content of the response, as in a read.
     - `data` maps attribute names to new values.
-    - `if_match` is the expected version's entity tag.
-    - `merge`: if the document has changed since that version, merge the update with those changes.
+    - `if_match` is the entity tag of the version that the client has read.
+    - `merge`: if the document has changed since that version, merge the update with the newer changes instead
+      of rejecting it.
     """
 
     type: Type
@@ -79,7 +82,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A permitted write. `query` selects the content of the response; None for a deletion."""
+    """A parsed write that the actor has permission for. `query` determines the content of the response; it is
+    None for a deletion.
+    """
 
     operation: Operation
     reader: Reader
@@ -88,15 +93,17 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return the key of the written document. `written` is the id that the write returned."""
+        """Return a list with the key of the written document. `written` is the document id that the write
+        returned.
+        """
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version as of a later state. Raises NotFoundError if it was deleted in the
-        meantime.
+        """Render the written version as it is in `state`, a state after the write. Raises NotFoundError if
+        another write has deleted the document.
 
-        The entity tag depends on all values of the version. It is omitted for a draft that the actor may not
-        read.
+        The entity tag depends on all values in the version. The tag is omitted for a draft that the actor may
+        not read.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -114,10 +121,10 @@ class DocumentWrite:
 
 
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
-    """Raise ForbiddenError if the reader's actor may not perform this kind of write on the type.
+    """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
 
-    Raises ValidationError if the type does not support the verb; for example, a single type is created by an
-    update.
+    Raises ValidationError if the content type does not support the verb. For example, CREATE is not supported
+    for a single type, because its document is created by an update.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(f"{reader.type.singular} can't be written by {verb}")
@@ -128,7 +135,7 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse a permitted operation into a write. Raises ValidationError."""
+    """Parse an operation whose permission was already checked into a write. Raises ValidationError."""
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -141,7 +148,7 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return the writes with passwords replaced by hashes (see `hash_passwords`)."""
+    """Return the same writes with hashes instead of plain passwords (see `hash_passwords`)."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -149,15 +156,15 @@ def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[Documen
 
 
 def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
-    """Return the type and data of each write."""
+    """Return the content type and data of each write."""
     return [(write.request.address.type, write.request.data) for write in writes]
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for values inside strings that will be parsed as JSON.
+    """Charge the budget for values in strings that will be parsed as JSON.
 
-    Other strings were already charged as one value each, with the body. Raises LimitError if there are too
-    many values.
+    A string was already charged as one value when the body was parsed. But if its content is JSON, the string
+    may contain many values. Raises LimitError if there are too many.
     """
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
@@ -182,8 +189,8 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to delete locales of a document. A missing locale is not an
-    error (spec.md 4.3.7).
+    """Return the request to delete the document in some locales. Locales that do not exist are ignored
+    (spec.md 4.3.7).
     """
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
@@ -195,7 +202,7 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to unpublish a document or discard its draft, in the requested locales."""
+    """Return the request to unpublish a document, or to discard its draft, in the requested locales."""
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(f"{type_.singular} has no drafts, so there is nothing to {action}")
@@ -212,7 +219,7 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return the query for the draft that the response to an action contains."""
+    """Return the query for the draft that is rendered in the response to an action."""
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -220,10 +227,10 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render some attributes of a version, fully populated, as the reader's actor may see them.
+    """Render the named attributes of a version, with everything populated that the actor may see.
 
-    Hidden attributes and relations to types that the actor may not find are omitted. With `draft`, related
-    documents are rendered as drafts.
+    Hidden attributes are omitted, and so are relations to content types that the actor may not read. If
+    `draft` is set, related documents are rendered as drafts.
     """
     # Don't cache: these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
@@ -253,8 +260,8 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the `populate` parameter for an attribute: components at all depths, but related documents
-    without their own relations.
+    """Return the `populate` parameter for an attribute. It populates nested components at every depth, but
+    not the relations of related documents.
     """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]

@@ -1,4 +1,4 @@
-"""File changes of a dry run as unified diffs."""
+"""File changes that a dry run reports, as unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that a write would change. `action` is create, update or delete; `lines` is a unified diff."""
+    """A file that a write would change. `action` is create, update or delete. `lines` is a unified diff."""
 
     path: str
     action: str
@@ -25,7 +25,7 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the changed files sorted by path, without files whose documents the caller may not see.
+    """Yield the changed files, sorted by path. Files whose documents the caller may not see are omitted.
 
     Raises LimitError.
     """
@@ -59,7 +59,7 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines of a text, marking a missing final newline like git."""
+    """Return the lines of a string. A missing newline at the end is marked in the same way as in git."""
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines

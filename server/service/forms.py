@@ -1,4 +1,6 @@
-"""Forms for accounts, such as a login: flat objects of strings, and their validation errors."""
+"""Forms for accounts, such as the sign-in form. A form is a flat JSON object of strings; this module
+validates it.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -14,10 +16,10 @@ _CONFIRMATION = "passwordConfirmation"  # must equal `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the fields of a form. `min_lengths` maps each field's name to its minimum length.
+    """Return the fields of a form. `min_lengths` maps the name of each required field to its minimum length.
 
-    Raises ValidationError with all mistakes: missing fields, malformed fields and differing passwords. If
-    there are none, it lists the fields that are too short.
+    Raises one ValidationError that lists all mistakes: missing fields, malformed fields and passwords that
+    differ. Fields that are too short are listed only if there is no other mistake.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -39,16 +41,16 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError that names the form's unknown fields, if any."""
+    """Raise ValidationError if the body contains fields that the form does not have. The error lists them."""
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field as entries for the error's details.
+    """Return the mistakes in one field, as entries for the error's details.
 
-    Pass UNSAID as the value of a missing field.
+    If the field is missing, pass UNSAID as its value.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -59,9 +61,9 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return an entry for the error's details. It quotes the value unless the field is secret.
+    """Return one entry for the error's details. It quotes the value, unless the field is secret.
 
-    `inside` is the path inside the field.
+    `inside` is the path to the mistake inside the field's value.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"

@@ -1,6 +1,6 @@
-"""Media file contents, current or at a commit (docs/media.md).
+"""Contents of media files, either the current ones or those at a commit (docs/media.md).
 
-Only files that are indexed as media are returned.
+Only files that are indexed as media can be read.
 """
 
 import os
@@ -25,7 +25,8 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file. The caller must close it.
 
-    `digest` identifies the file's bytes; it is "" if computing it would require reading the file.
+    `digest` is a hash of the file's bytes. It is "" if the hash is not available without reading the whole
+    file.
     """
 
     file: IO[bytes]
@@ -37,21 +38,23 @@ class MediaFile:
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to a site's media files: on disk, in a bucket, or in earlier commits."""
+    """Access to the media files of a site, which are stored on disk, in a bucket, or in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without `at` are served from this commit. "" is the current state."""
+        """Return whether the site serves this commit for requests without `at`. Pass "" for the current
+        files.
+        """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the file for a media key, or its URL if the bucket is public.
+        """Return the media file with this key, or its URL if the bucket is public.
 
-        `commit` selects a past state; "" is the current one. Raises NotFoundError and the errors of the
+        `commit` selects a past state; "" selects the current one. Raises NotFoundError and the errors of the
         bucket.
         """
         if stored := stored_object(snapshot.media, key):
@@ -79,7 +82,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file as of a commit, or None if the current file is the same."""
+        """Return the file as it was at a commit, or None if it is identical to the current file."""
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)
@@ -99,7 +102,7 @@ class MediaFiles:
 
 
 def _open(root: Path, file: Path) -> IO[bytes]:
-    """Open a file in the site. Raises NotFoundError if it is missing or a link."""
+    """Open a file in the site. Raises NotFoundError if the file is missing or is a symbolic link."""
     try:
         return open_ordinary(root, file.relative_to(root).as_posix())
     except OSError as error:

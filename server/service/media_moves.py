@@ -1,4 +1,6 @@
-"""Moves of media files to the bucket and back, in batches of one write each."""
+"""Moves of media files from the disk to the bucket and back. Files are moved in batches, with one write per
+batch.
+"""
 
 import os
 import tempfile
@@ -38,9 +40,9 @@ Progress = Callable[[int, int], None]  # (done, total)
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The numbers of moved files and bytes, and in `left` the skipped paths with their reasons.
+    """The numbers of moved files and bytes. `left` contains the path of each skipped file and the reason.
 
-    `commit` is the last write's commit, as returned by `Site.write`.
+    `commit` is the commit of the last write, as returned by `Site.write`.
     """
 
     files: int
@@ -55,7 +57,7 @@ def message_of(verb: str, direction: str, count: int) -> str:
 
 
 def media_of(site: Site) -> list[Document]:
-    """Return a site's media files, sorted by path."""
+    """Return the media files of a site, sorted by path."""
     return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
 
 
@@ -78,15 +80,15 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A media file and the temporary file that its content was downloaded to."""
+    """A media file, and the temporary file with its downloaded content."""
 
     document: Document
     source: Path
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Download all media from the bucket to content/uploads/. Raises BucketError and the
-    errors of a write.
+    """Download all media from the bucket to content/uploads/. Raises BucketError and
+    the errors of a write.
     """
     site = writes.site
     pending = [
@@ -116,7 +118,8 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Store downloaded files in content/uploads/ and remove the bucket objects from their descriptions.
+    """Store the downloaded files in content/uploads/. Also remove the bucket objects from the files'
+    descriptions.
 
     Returns the number of stored files.
     """
@@ -140,7 +143,9 @@ MAX_ATTEMPTS = 3  # attempts to upload a file that changes during the upload
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A file whose content is in the bucket. `found` is its signature on disk; None if it is not on disk."""
+    """A media file whose content was uploaded to the bucket. `found` is the signature of the file on disk, or
+    None if there is no file on disk.
+    """
 
     document: Document
     stored: StoredFile
@@ -149,7 +154,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Uploaded files. With `keep`, their copies on disk are not deleted."""
+    """A batch of uploaded files. If `keep` is set, the copies on disk are not deleted."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -158,9 +163,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media to the bucket and delete the local files, unless `keep`.
+    """Upload all media to the bucket. Delete the local files unless `keep` is set.
 
-    Also creates missing formats for pictures in the bucket. Raises BucketError and the errors of a write.
+    Also creates missing formats for pictures that are already in the bucket. Raises BucketError and the
+    errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -216,14 +222,16 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
-    """Download a file's objects to verify them. Raises BucketError if an object is missing or damaged."""
+    """Download the uploaded objects to check that they were stored correctly. Raises BucketError if an object
+    is missing or damaged.
+    """
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
             bucket.fetch(object_, null_device)
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add the bucket objects to the files' descriptions, and delete the local files unless `keep`.
+    """Add the bucket objects to the files' descriptions. Delete the local files unless `keep` is set.
 
     Returns the number of described files.
     """
@@ -249,7 +257,9 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    """Write a file's description. Missing timestamps are added, so responses do not change."""
+    """Write the description of a file. If it has no timestamps, they are added so that responses do not
+    change when the local file is deleted.
+    """
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {
         DESCRIPTION_KEY: sent_file.stored.as_tree(),

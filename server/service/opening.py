@@ -1,7 +1,7 @@
-"""Opening of a site, for a server, command or test.
+"""Opening of a site for a server, a command or a test.
 
-Only `open_site` returns a writable site. So every write uses the git remote, the commit settings and the
-event log.
+A writable site is created only by `open_site`. This guarantees that every write uses the git remote, the
+commit settings and the event log.
 """
 
 from collections.abc import Callable
@@ -26,10 +26,10 @@ ReportOf = Callable[[Site, Change, float], None]  # called with each change and 
 
 
 class Mode(Enum):
-    """How an open site is used.
+    """Ways to use an open site.
 
-    - READ: a write raises ReadOnlySiteError.
-    - COMMAND: a command reads and writes; a server may be running at the same time.
+    - READ: only reads. A write raises ReadOnlySiteError.
+    - COMMAND: a command reads and writes. A server for the same site may be running at the same time.
     - SERVER: this process forks workers, which read and write.
     """
 
@@ -39,7 +39,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site and the services that belong to it. Create one with `open_site`."""
+    """A loaded site, together with the services that it uses. Call `open_site` to create one."""
 
     def __init__(
         self,
@@ -56,30 +56,32 @@ class OpenSite:
 
     @cached_property
     def past(self) -> PastStates:
-        """The site's states at its commits."""
+        """Past states of the site, at its commits."""
         return PastStates(self.site)
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Recorder for the event log. A server's workers share it."""
+        """Recorder for the event log. All workers of a server share it."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """Notifier for other machines. It sends nothing until a worker starts it."""
+        """Notifier that informs other machines about changes. It sends nothing until
+        a worker has started it.
+        """
         return Notices(self.site.state.settings.accounts)
 
     def _report(self, report: ReportOf, change: Change, seconds: float) -> None:
         report(self.site, change, seconds)
 
     def record_events(self) -> None:
-        """Record future changes to the site in its event log."""
+        """Record all changes to the site from now on in its event log."""
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """Create the arbiter, which pushes to the git remote. Its modules are imported only here, at the
-        first write.
+        """Create the arbiter, which pushes to the git remote. Its modules are imported only when the first
+        write needs them.
         """
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
         # Commands send no notifications through PostgreSQL, because they may have no connection to it. The
@@ -106,10 +108,11 @@ def open_site(
 
     - `progress`, `cores` and `nice` are passed to `Site.load`.
     - `report` is called after each write by this process.
-    - `request_reload` asks the supervisor for new workers after a schema change on a large site.
-    - `records`: whether to record changes in the event log. By default, a server does, and a command does if
-      the log is a file. A server's next scan records changes that a command did not record.
-    - `timing`: intervals of a server's jobs.
+    - `request_reload` is called after a schema change on a large site. It tells the supervisor to start new
+      workers.
+    - `records`: whether to record changes in the event log. By default, a server records them. A command
+      records them only if the log is a file; otherwise, the server records them at its next scan.
+    - `timing`: the intervals at which a server's jobs run.
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -123,4 +126,6 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Send no notification. Other machines poll the remote anyway."""
+    """Do nothing. Used if no notifications are sent; other machines then find
+    changes by polling the remote.
+    """

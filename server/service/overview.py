@@ -1,4 +1,4 @@
-"""Overview of a site: document counts by type and recent changes (docs/querying.md)."""
+"""Overview of a site: the number of documents per content type, and recent changes (docs/querying.md)."""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -17,10 +17,10 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the document counts by type and the latest changes that the caller may find, as JSON, and their
-    scope.
+    """Return the number of documents per content type and the latest changes, as JSON. Only documents that
+    the caller may read are included.
 
-    Raises ForbiddenError and ValidationError.
+    Also returns the scope of the overview. Raises ForbiddenError and ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
@@ -38,7 +38,9 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the count for each type, and the most recently changed documents across all types."""
+    """Return the number of documents of each content type, and the documents of all types that changed most
+    recently.
+    """
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)
     counts = {name: listing.total for name, listing in listings.items()}

@@ -1,6 +1,7 @@
-"""Users and roles: find, create, change and delete users; list roles (docs/access.md).
+"""Users and roles: find, create, update and delete users, and list roles (docs/access.md).
 
-Users are stored in the accounts database, roles in site.yaml. Users are queried and rendered like documents.
+Users are stored in the accounts database, and roles in site.yaml. Users are queried and rendered in the same
+way as documents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +41,8 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users for one caller, whose permission was already checked.
+    """Access to a site's users for one caller. The caller's permission must be checked before this object is
+    created.
 
     All methods raise ValidationError for invalid parameters or bodies.
     """
@@ -49,7 +51,7 @@ class People:
     reader: Reader
 
     def list(self, params: Params) -> list[bytes]:
-        """Return the users that match a query, each as JSON."""
+        """Return the users that match a query. Each user is serialized as JSON."""
         query = self._query(params)
         view = self.reader.view(query)
         return render_users(view, query, find(view, query).documents)
@@ -57,8 +59,8 @@ class People:
     def count(self, params: Params) -> int:
         """Return the number of users that match a query.
 
-        Raises ForbiddenError for a query with a filter if the caller may not find users: the number could
-        reveal e-mail addresses.
+        Raises ForbiddenError if the query has a filter and the caller lacks the permission to find users.
+        Otherwise, the caller could guess email addresses by filtering and counting.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -91,13 +93,13 @@ class People:
         return self._show(query, user)
 
     def update(self, user_id: int, body: object, params: Params) -> bytes:
-        """Change a user and return it as JSON. Raises NotFoundError."""
+        """Update a user and return it as JSON. Raises NotFoundError."""
         query = self._query_of_write(params, populate="role")
         values = _read(body, self.reader.state.settings, creating=False)
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Change the signed-in user's own account and return it as JSON.
+        """Update the account of the signed-in user and return it as JSON.
 
         Raises UnauthorizedError and ApplicationError.
         """
@@ -108,7 +110,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user and return its last values as JSON. Raises NotFoundError."""
+        """Delete a user and return the deleted user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -118,7 +120,9 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return the query for the response to a write. Filters are removed, so it always finds the user."""
+        """Return the query for the response to a write. It has no filters, so it always finds the written
+        user.
+        """
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
         if populate:
@@ -135,14 +139,16 @@ class People:
 
 
 def list_roles(reader: Reader) -> list[bytes]:
-    """Return all roles, each as JSON."""
+    """Return all roles. Each role is serialized as JSON."""
     view = reader.view(Query(reader.type))
     documents = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
     return [render_role(view, role) for role in documents if role]
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role with its permissions as JSON. `key` is its number, name or id. Raises NotFoundError."""
+    """Return a role with its permissions as JSON. `key` is the role's number, name or id. Raises
+    NotFoundError.
+    """
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
     if role is None or document is None:
@@ -159,7 +165,9 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if the e-mail address changes but the site requires confirmed addresses."""
+    """Raise ApplicationError if the user changes the email address on a site that requires confirmed email
+    addresses.
+    """
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
     if values["email"].strip().lower() != user.email:
@@ -169,7 +177,9 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Parse a user's changes to their own account. Raises ValidationError for invalid or unknown fields."""
+    """Parse the changes that a user requests to their own account. Raises ValidationError for invalid or
+    unknown fields.
+    """
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
         raise ValidationError(f"Invalid key {other}", {"key": other, "path": None, "source": "body"})
@@ -177,7 +187,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a body into values by column. Raises ValidationError with all mistakes."""
+    """Parse a body into values by column name. Raises one ValidationError that lists all mistakes."""
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -202,7 +212,9 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
 
 
 def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a user name, e-mail address or password, with Strapi's messages."""
+    """Return the mistakes in a user name, email address or password. The messages
+    are identical to Strapi's.
+    """
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
         return too_short
@@ -214,7 +226,9 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a body's `role`. `role` is the role that it resolves to, or None."""
+    """Return the mistakes in the `role` field of a body. `role` is the role that the field refers to, or
+    None.
+    """
     if not isinstance(value, dict):
         if role is not None:
             return []
@@ -239,7 +253,9 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role. `connect` is missing or empty."""
+    """Return the error for a new user without a role. `connect` is the field's value, which is missing or
+    empty.
+    """
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
     return _error_at(["role", "connect"], "Users must have a role", connect)
@@ -250,7 +266,7 @@ def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Render users as JSON objects with the query's selection."""
+    """Render users as JSON objects. The query determines their fields."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
@@ -258,7 +274,9 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Render a role with its number of users as JSON. `more` is appended to the object's members."""
+    """Render a role as JSON, including the number of its users. `more` contains additional members for the
+    object.
+    """
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
     count = len(view.snapshot.linking(type_, "role", role.document_id, locale, PUBLISHED))
@@ -273,7 +291,9 @@ def find_role(view: View, document_id: str) -> Document | None:
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions by controller and action, in Strapi's users-permissions format."""
+    """Return a role's permissions, grouped by controller and action, in the format of Strapi's
+    users-permissions plugin.
+    """
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}
     for type_ in schema.content_types:

@@ -1,8 +1,8 @@
-"""Problems of a served site: which ones a caller may see and fix.
+"""Problems in a served site: which problems a caller may see and fix.
 
-A problem's text may quote values and name other documents, including drafts. So a caller sees only problems
-in types that it may read completely, and none about hidden attributes. Problems outside content types, such
-as in `site.yaml`, require full access.
+The message of a problem may quote values and mention other documents, including drafts. So callers see
+problems only in content types that they may read completely, and never see problems about hidden attributes.
+To see problems outside content types, such as in `site.yaml`, a caller needs full access.
 """
 
 import re
@@ -43,7 +43,7 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems: by type, document, severity, and whether a fix exists."""
+    """Filter for problems by content type, document, severity, and whether a fix is available."""
 
     type: str = ""
     document_id: str = ""
@@ -52,7 +52,7 @@ class ProblemFilter:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Parse the request's parameters. Raises ValidationError."""
+        """Parse a request's parameters into a filter. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
@@ -65,20 +65,22 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether a problem matches the filter's type and document."""
+        """Return whether the problem is in the content type and document that the filter selects."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Return whether a problem matches the filter's severity and fixability."""
+        """Return whether the problem has the severity that the filter selects, and a fix if the filter
+        requires one.
+        """
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see. `seen` match the filter's type and document; `found` match the whole
-    filter.
+    """Problems that the caller may see. `seen` contains all problems in the selected content type and
+    document. `found` contains only the problems that match the whole filter.
     """
 
     check: Check
@@ -89,7 +91,7 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The applied fixes, the rejected fixes with reasons, and the commit."""
+    """Result of applying fixes: the applied fixes, the rejected fixes with the reasons, and the commit."""
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -105,8 +107,8 @@ class Problems:
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
         """Return the problems that match a filter and that the viewer may see.
 
-        If a check is due, waits for it up to `wait_s` seconds. Raises BusyError if no check has finished by
-        then.
+        If the results are outdated, wait up to `wait_s` seconds for a new check. Raises BusyError if no check
+        has ever finished by then.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -122,8 +124,8 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes that are still valid. `message` maps the number of fixes to the commit
-        message.
+        """Apply the requested fixes that are still valid. `message` is a function that returns the commit
+        message for a number of fixes.
 
         Raises the errors of `Writes.make`.
         """
@@ -146,7 +148,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Return the requested fixes that can be applied safely, and the rejected ones with reasons."""
+    """Return the requested fixes that can be applied safely, and the rejected fixes with the reasons."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -165,14 +167,16 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """A caller's view of a site's problems."""
+    """The problems in a site from the point of view of one caller."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the caller's viewer. Raises ForbiddenError if the caller lacks one of the permissions."""
+        """Return the viewer for a caller. Raises ForbiddenError if the caller lacks a permission that viewing
+        problems requires.
+        """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
@@ -190,7 +194,9 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Return the problem without a fix text that names attributes hidden from the viewer."""
+        """Return the problem. Its fix text is removed if it mentions attributes that are hidden from the
+        viewer.
+        """
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
             return found
@@ -203,7 +209,9 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """Return the types along an attribute path: the document's type, then its components' types."""
+        """Return the types along a path of attributes: the document's content type, followed by the types of
+        the components.
+        """
         schema, found = self.caller.state.schema, [type_]
         for name in names:
             attributes = [one.attributes[str(name)] for one in found if str(name) in one.attributes]
@@ -221,7 +229,9 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller may apply a fix: it sees the problem and may write the document."""
+        """Return whether the caller may apply a fix: the caller must be able to see the problem and to write
+        the document.
+        """
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
         found = Found(problem, document.type.uid, status=document.status)
@@ -252,9 +262,10 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller may see a problem at an attribute path.
+        """Return whether the caller may see a problem at a path of attributes.
 
-        A `dangling` problem names other documents, so the caller must be able to see these too.
+        If the problem is `dangling`, its message mentions other documents, so the caller must also be able to
+        see those.
         """
         if not names:
             return True
@@ -270,7 +281,9 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller may see all possible targets of a relation or media attribute."""
+        """Return whether the caller may see every document or file that a relation or media attribute can
+        refer to.
+        """
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
         types = self.caller.state.schema.types
@@ -283,7 +296,7 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """Return the path without list indexes."""
+    """Return the path without the indexes of list items."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -291,9 +304,9 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values in documents. Files that changed in the meantime are skipped and reported.
+    """Fix values in documents. If a file has changed since the check, it is skipped and reported.
 
-    The default commit message contains the number of fixes. Raises the errors of `Writes.make`.
+    The default commit message states the number of fixes. Raises the errors of `Writes.make`.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 

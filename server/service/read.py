@@ -1,4 +1,5 @@
-"""Reads of documents: check the permission, parse the query, restrict it, find, render (spec.md 4.1, 4.2).
+"""Reads of documents (spec.md 4.1, 4.2). A read checks the permission, parses the query, restricts it to what
+the caller may see, finds the documents and renders them.
 
 HTTP handlers and exports share these functions.
 """
@@ -32,8 +33,8 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """Result of a read: the JSON body and its entity tag.
 
-    - `users` is the version of the accounts if the result depends on users, else None.
-    - `cache_tags` is the value of the cache tag header, or "" if the site sends none.
+    - `users` is the version number of the accounts, or None if the result does not depend on users.
+    - `cache_tags` is the value for the cache tag header, or "" if the site does not send this header.
     """
 
     body: bytes
@@ -44,7 +45,9 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch that is written to but not served. `today` are the served branch's settings."""
+    """A branch that receives writes but is not served. `today` contains the current settings of the served
+    branch.
+    """
 
     name: str
     today: Settings
@@ -54,9 +57,9 @@ class Branch:
 class Caller:
     """An actor, with the state, response format and budget for its request.
 
-    - `branch` is the branch that `state` belongs to; None for the served branch.
-    - `commit` is the commit of a past state; "" for the current state.
-    - `response_format`, `users` and `budget` are as in `Reader`.
+    - `branch` is the branch that `state` belongs to, or None for the served branch.
+    - `commit` is the commit of a past state, or "" for the current state.
+    - `response_format`, `users` and `budget` have the same meaning as in `Reader`.
     """
 
     state: State
@@ -68,15 +71,16 @@ class Caller:
     commit: str = ""
 
     def reader(self, type_: Type) -> "Reader":
-        """Return a reader for documents of a type."""
+        """Return a reader for documents of a content type."""
         return Reader(self.state, type_, self.actor, self.response_format, self.users, self.budget)
 
 
 class Reader(NamedTuple):
-    """Read access for one actor to documents of one type, in one state and response format.
+    """Read access for one actor to the documents of one content type, in one state and response format.
 
-    - `users` opens the accounts for queries about users. If it is None, relations to users are empty.
-    - `budget` limits the costs; they are unlimited by default.
+    - `users` opens the accounts database for queries that involve users. If it is None, relations to users
+      are empty.
+    - `budget` limits the cost of the request. By default, the cost is unlimited.
     """
 
     state: State
@@ -87,9 +91,10 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return one document if `document_id` is given, else the collection or single type.
+        """Return the document with this id. Without an id, return a page of the collection, or the single
+        type's document.
 
-        Raises ForbiddenError, NotFoundError, and ValidationError for invalid parameters.
+        Raises ForbiddenError and NotFoundError. Raises ValidationError for invalid parameters.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
@@ -114,7 +119,7 @@ class Reader(NamedTuple):
         return Rendering(body, tag_of_bytes(body), view.snapshot.users, tags)
 
     def single(self, params: Params) -> Rendering:
-        """Render a single type's document."""
+        """Render the document of a single type."""
         require(self.actor, self.type, "find")
         query = self.query(params)
         view = self.view(query)
@@ -135,7 +140,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document for a query. Raises NotFoundError if `document` is None."""
+        """Render one document according to a query. Raises NotFoundError if `document` is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -148,10 +153,10 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """Return a rendered document's entity tag.
+        """Return the entity tag of a rendered document.
 
-        The tag includes the document's version only for callers that may change the document. To other
-        callers, the version would reveal invisible changes.
+        The tag includes the document's version only if the caller may change the document. For other callers,
+        a change to the tag would reveal that an attribute they can't see has changed.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -160,9 +165,10 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the cache key for rendered documents within one snapshot, or None if nothing is populated.
+        """Return the key under which rendered documents are cached within one snapshot, or None if the query
+        populates nothing.
 
-        The key comprises the selection (as a digest) and what the actor may see.
+        The key contains a digest of the selection and a description of what the actor may see.
         """
         if not query.selection.populate:
             return None
@@ -172,13 +178,13 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters, and restrict the query to what the actor may see."""
+        """Parse a request's parameters, and restrict the resulting query to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the snapshot's view for a query. Users are joined to the snapshot if the query mentions
-        them.
+        """Return the view of the snapshot for a query. If the query involves users, the snapshot is joined
+        with them.
         """
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
@@ -187,8 +193,8 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the users that documents can be related to; empty if no relation in the schema targets
-        users.
+        """Return the tables of users that documents can be related to. They are empty if no relation in the
+        schema refers to users.
         """
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:

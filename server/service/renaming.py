@@ -1,4 +1,4 @@
-"""Renames of documents and media files, which also update all references to them (docs/rename.md)."""
+"""Renames of documents and media files, including updates of all references to them (docs/rename.md)."""
 
 from functools import partial
 
@@ -10,12 +10,16 @@ from server.write.renaming.rename import Rename, Renamed, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
-    """Rename files and update references in one write. Raises the errors of `rename` and `Writes.make`."""
+    """Rename files and update all references to them in a single write. Raises the errors of `rename` and
+    `Writes.make`.
+    """
     return writes.make(caller, rename, request, message=partial(_message, request))
 
 
 def preview_rename(writes: Writes, request: Rename) -> Renamed:
-    """Return what `rename_content` would do, without changing files. Raises the errors of `rename`."""
+    """Return the changes that `rename_content` would make, without changing files. Raises the errors of
+    `rename`.
+    """
     return writes.site.preview(rename, request)[1]
 
 

@@ -1,7 +1,7 @@
-"""Rendering of documents as JSON, in the flat format or in Strapi 4's wrapped format.
+"""Rendering of documents as JSON, in the flat format (Strapi 5) or in the wrapped format (Strapi 4).
 
 Once per response, a selection is compiled into functions that append bytes to a list. The scalar columns of a
-document are serialized with one orjson call and cached across responses.
+document are serialized with a single orjson call, and the result is cached across responses.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -37,9 +37,10 @@ _STEPS_PER_MEMBER = 2  # to follow a relation and to render its target
 
 
 class Renderer:
-    """Renderer for the documents of one response. Caches compiled functions by type and selection.
+    """Renderer for the documents in one response. It caches its compiled functions by content type and
+    selection.
 
-    `cache_key` is the snapshot's cache key for rendered documents; None disables that cache.
+    `cache_key` is the key under which the snapshot caches rendered documents. None disables that cache.
     """
 
     def __init__(
@@ -54,8 +55,8 @@ class Renderer:
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with a selection, using the snapshot's cache if
-        `cache_key` is set.
+        """Return a function that renders documents with a selection. The function uses the snapshot's cache
+        if `cache_key` is set.
         """
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
@@ -69,7 +70,7 @@ class Renderer:
         return show
 
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with a selection, without the cache."""
+        """Return a function that renders documents with a selection and does not use the cache."""
         writes: dict[Type, Write] = {}
         populated, budget = bool(selection.populate), self.view.budget
 
@@ -91,7 +92,8 @@ class Renderer:
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """Return a function that writes documents or components of one type.
 
-        `first` and `last` are serialized members to insert at the beginning and end of the object.
+        `first` and `last` are already serialized members, which are inserted at the start and end of each
+        object.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -184,8 +186,8 @@ class Renderer:
         return write
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
-        """Return a function that filters, sorts and writes a node's documents: as a list if `many`, else the
-        first one or null.
+        """Return a function that filters, sorts and writes the documents of a populated attribute. If `many`
+        is set, it writes a list. Otherwise, it writes the first document, or null if there is none.
         """
         if morph and self._wraps:  # Strapi 4 does not wrap relations to several types.
             return Renderer(self.view)._list(node, many=many, morph=True)
@@ -212,7 +214,9 @@ class Renderer:
         return write
 
     def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
-        """Return a function that filters and sorts a node's documents, or None if there is nothing to do."""
+        """Return a function that filters and sorts the documents of a populated attribute, or None if neither
+        is needed.
+        """
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
         media = attribute is not None and attribute.type == "media"
@@ -238,7 +242,9 @@ class Renderer:
         return arrange
 
     def _keep(self, uid: str, selection: Selection) -> Keep | None:
-        """Return a test for populated documents by filter and publicationFilter, or None if all pass."""
+        """Return a test for populated documents that applies the filter and the publicationFilter, or None if
+        every document passes.
+        """
         tests = []
         if selection.filter is not NO_FILTER and selection.filter != NO_FILTER:
             tests.append(compile_filter(self.view, selection.filter))
@@ -281,7 +287,7 @@ class Renderer:
         return member
 
     def _component_filter(self, node: Node) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-        """Return a function that filters and sorts a node's components."""
+        """Return a function that filters and sorts the components of a populated attribute."""
         tests = {
             uid: None if selection.filter == NO_FILTER else compile_filter(self.view, selection.filter)
             for uid, selection in node.selections.items()
@@ -304,24 +310,26 @@ class Renderer:
 
 
 def _weight(selections: Iterable[Selection]) -> int:
-    """Return the number of budget steps for testing one item against these selections."""
+    """Return the number of budget steps that it costs to test one item against these selections."""
     return max((weight_of(selection.filter) for selection in selections), default=0)
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:
-    """Return `{"__type":…,`, the start of a document in a morph relation; b"" otherwise."""
+    """Return `{"__type":…,`, which starts a document in a relation to several content types. For other
+    relations, return b"".
+    """
     return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
 
 
 def _component_member(uid: str, *, zone: bool) -> bytes:
-    """Return `,"__component":…`, the end of an entry in a dynamic zone; b"" otherwise."""
+    """Return `,"__component":…`, which ends a component in a dynamic zone. Elsewhere, return b""."""
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
 # The cache saves 2.4 of 84 µs per uncached read of one document.
 @lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes `{`, the ids and the named columns of an item."""
+    """Return a function that writes `{`, followed by the ids and the named columns of an item."""
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]
@@ -330,15 +338,15 @@ def _columns(type_: Type, names: tuple[str, ...]) -> Start:
 # The cache saves 3.2 of 90 µs per uncached read of one document in Strapi 4's format.
 @lru_cache(maxsize=256)
 def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function like `_columns`, but for Strapi 4's format: the named columns are inside
-    `attributes`.
+    """Return a function like the one from `_columns`, but for Strapi 4's format, which puts the named columns
+    into `attributes`.
     """
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
 
 def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:
-    """Return a function that maps a row to a dict of the named columns."""
+    """Return a function that converts a row to a dictionary with the named columns."""
     if not names:
         return lambda row: {}
     positions = [type_.position[name] for name in names]
@@ -360,7 +368,7 @@ def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> bytes:
-    """Serialize a value as JSON, with exact decimals and integers of any size."""
+    """Serialize a value as JSON. Decimals keep all their digits, and integers can have any size."""
     try:
         return orjson.dumps(value, default=_default)
     except TypeError:
@@ -374,7 +382,9 @@ def _default(value: Any) -> Any:
 
 
 def _with_large_integers(value: Any) -> Any:
-    """Return the value with integers over 64 bits as JSON fragments, because orjson can't serialize them."""
+    """Return the value with integers over 64 bits replaced by JSON fragments, because orjson can't serialize
+    such integers.
+    """
     if isinstance(value, dict):
         return {key: _with_large_integers(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -400,7 +410,7 @@ def render_one(
 
 
 def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
-    """Wrap a rendered document in the response envelope, with its publication status if given."""
+    """Wrap a rendered document in the envelope of a response. Its publication status is included if given."""
     meta = orjson.dumps({_STATUS_KEY: statuses[0]}) if statuses else b"{}"
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
@@ -417,7 +427,7 @@ def render_list(
 def list_answer(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Wrap rendered documents in the response envelope of a page, with their statuses if given."""
+    """Wrap rendered documents in the envelope of a page. Their publication statuses are included if given."""
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
@@ -426,7 +436,7 @@ def list_answer(
 
 
 def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequence[str] | None:
-    """Return each document's publication status, or None if the query does not request them."""
+    """Return the publication status of each document, or None if the query does not request it."""
     if not query.with_status:
         return None
     view.budget.spend(len(documents))
@@ -434,7 +444,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files in the upload API's format: without locale and envelope."""
+    """Render media files in the format of the upload API, without locale and envelope."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

@@ -1,4 +1,4 @@
-"""Ranked search across all content that the caller may find (docs/search.md)."""
+"""Ranked full-text search across all content that the caller may read (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ MAX_HITS = 10_000  # the last hit that clients can page to
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search and return its results as JSON, with the searched scope.
+    """Run a search. Return the results as JSON, and the scope that was searched.
 
     Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
     """
@@ -96,7 +96,8 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the requested types, status and locale, restricted to what the actor may see.
+    """Parse the requested content types, status and locale. The result is restricted to what the actor may
+    see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -117,10 +118,11 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse the requested types: singular or plural API ids, as a list or separated by commas.
+    """Parse the requested content types. They are singular or plural API ids, in a list or separated by
+    commas.
 
-    `types` are those that the caller may find. Any other name raises the same ValidationError, whether the
-    type exists or not.
+    `types` are the content types that the caller may read. For any other name, the same ValidationError is
+    raised, so the error does not reveal whether a hidden content type exists.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -200,7 +202,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
 
 
 def href_of(document: Document, type_: Type, settings: Settings) -> str:
-    """Return a document's path in the content API."""
+    """Return the path of a document in the content API."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:
@@ -211,12 +213,12 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return a fragment as HTML. Its only tag is <mark>."""
+    """Return a fragment as HTML. Matches are enclosed in <mark>; all other markup is escaped."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
 def _reads_everything(state: State, actor: Actor) -> bool:
-    """Return whether an actor may read all indexed content."""
+    """Return whether an actor may read all content in the search index."""
     return all(
         may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
         for t in state.schema.content_types
@@ -224,7 +226,9 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the search used the index. Callers that may read everything also get its progress."""
+    """Return whether the search used the index. Callers that may read everything also receive the index's
+    progress.
+    """
     status, indexed = results.status, results.indexed
     if not may_read_all:
         return {"used": indexed, "documents": None, "pending": None}

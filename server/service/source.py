@@ -1,4 +1,4 @@
-"""Source files: path and text of the file behind a document's version, to view or replace."""
+"""Source files: view or replace the text of the file that stores a document's version."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file of a document's version. `draft`: the draft was requested."""
+    """The file that stores a document's version. `draft` is true if the client requested the draft."""
 
     caller: Caller
     type: Type
@@ -35,9 +35,9 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the same version's file in a later state.
+        """Return the file of the same version in a later state.
 
-        Raises NotFoundError if the version was deleted in the meantime.
+        Raises NotFoundError if the version no longer exists.
         """
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
@@ -46,10 +46,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file's text, with passwords masked.
+    """Text of a file. Passwords are masked.
 
-    - `version` is the `if_match` value for replacing the text.
-    - `other_keys` is the text with the keys that the type lacks.
+    - `version` is the value to send as `if_match` when replacing the text.
+    - `other_keys` is a text with only those keys that the content type does not define.
     - `problem` is the syntax error if the file can't be parsed.
     """
 
@@ -61,7 +61,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text for either the whole file (`text`) or its keys that the type lacks (`other_keys`)."""
+    """A replacement either for the whole file (`text`), or for only those keys that the content type does not
+    define (`other_keys`).
+    """
 
     if_match: str
     text: str | None = None
@@ -71,12 +73,12 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file of a document's version. `document_id` is "" for a single type.
+    """Return the file that stores a document's version. For a single type, `document_id` is "".
 
     `params` select the locale and status. Raises:
-    - ForbiddenError if the caller may not see the file or, with `to_write`, may not write it
+    - ForbiddenError if the caller may not see the file or, with `to_write`, may not write to the file
     - NotFoundError and ValidationError
-    - ConflictError if the caller reads a past state
+    - ConflictError if the request reads a past state
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -98,7 +100,7 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Read the file's text. Raises NotFoundError, ConflictError, StorageError and LimitError."""
+    """Read the text of a file. Raises NotFoundError, ConflictError, StorageError and LimitError."""
     document, type_ = file.document, file.type
     text = _read(site, document.path)
     file.caller.budget.allow(len(text))
@@ -113,7 +115,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the document whose files the caller may see."""
+    """Yield all versions of the same document whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -122,14 +124,14 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return the file changes that a new text would cause. Raises the errors of `replace_source`."""
+    """Return the changes to files that the new text would cause. Raises the errors of `replace_source`."""
     return writes.preview(file.caller, prepare, _request(file, new))
 
 
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Replace the text of a file. Return the new file and the commit.
+    """Replace the text of a file. Return the updated file and the commit.
 
     Raises the errors of `server.write.source.replace_source` and of `Writes.make`.
     """
@@ -152,7 +154,7 @@ def _request(file: SourceFile, new: NewSource) -> SourceRequest:
 
 
 def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
-    """Return a document's version. Raises NotFoundError."""
+    """Return a version of a document. Raises NotFoundError."""
     if type_.kind == "singleType":
         document = next(iter(snapshot.list(type_, locale, status)), None)
     else:

@@ -1,4 +1,4 @@
-"""Uncommitted changes: list them, show one, commit files."""
+"""Uncommitted changes: list changed files, show the changes to one file, and commit files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,9 +32,10 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of the files that differ from `head`, the last commit. `total` counts all of them.
+    """A page of the files that differ from `head`, the last commit. `total` is the number of such files on
+    all pages.
 
-    Each file comes with its changed attributes, or None if it is not a readable document.
+    Each file is paired with its changed attributes, or with None if the file is not a readable document.
     """
 
     head: str
@@ -44,9 +45,10 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """One file's changes since `head`, the last commit: by attribute, and as a line diff.
+    """The changes to one file since `head`, the last commit. They are given as changed attributes and as a
+    line diff.
 
-    Each is None if unavailable. `lines` also requires full access.
+    Each of the two is None if it is unavailable. The line diff is available only to callers with full access.
     """
 
     head: str
@@ -58,7 +60,7 @@ class UncommittedChange:
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
     """Return the files with uncommitted changes that the caller may see.
 
-    Raises ForbiddenError, and ConflictError if the site has no commits.
+    Raises ForbiddenError. Raises ConflictError if the site has no commits.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -76,9 +78,9 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return a file's uncommitted changes.
+    """Return the uncommitted changes to a file.
 
-    Raises ForbiddenError, NotFoundError, ConflictError, and ValidationError for an invalid path.
+    Raises ForbiddenError, NotFoundError and ConflictError. Raises ValidationError for an invalid path.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -99,7 +101,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit files in their current state, with the caller as author. Return the commit's id.
+    """Commit the current content of the given files. The caller is the author. Return the commit's id.
 
     Raises ForbiddenError, and the ValidationError and ConflictError of `commit_changes`.
     """
@@ -116,7 +118,7 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a file's line diff against the last commit, with passwords masked.
+    """Return a line diff between a file and the last commit. Passwords are masked.
 
     Returns None if the text can't be decoded, is too long, or may contain a password that can't be masked.
     """

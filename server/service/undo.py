@@ -1,4 +1,4 @@
-"""Undo of an earlier write by its id (`server.service.write.UndoOffer`)."""
+"""Undo of an earlier write. The write is identified by its undo id (`server.service.write.UndoOffer`)."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,10 +17,11 @@ DEFAULT_MESSAGE = "Undo a change"
 def take_back(
     writes: Writes, caller: Caller, id_: str, *, undo: bool = False, message: str = ""
 ) -> Outcome[tuple[str, ...]]:
-    """Restore the files that a write replaced. The outcome lists the restored paths that the caller may see.
+    """Restore the files that a write replaced. The outcome lists the paths of those restored files that the
+    caller may see.
 
-    With `undo`, this restoration can itself be undone. Raises ForbiddenError, NotFoundError, ConflictError if
-    the files have changed since the write, and the errors of `Writes.make`.
+    If `undo` is set, the restoration itself can be undone. Raises ForbiddenError and NotFoundError. Raises
+    ConflictError if the files have changed since the write. Raises the errors of `Writes.make`.
     """
     if not may_write(caller.actor, caller.state.schema.content_types):
         raise ForbiddenError()

@@ -1,4 +1,6 @@
-"""Permissions to undo a write: for the original write, and for the effects of undoing it."""
+"""Permissions for undoing a write. The caller needs the permission for the original write, and permissions
+for the effects of undoing it.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -17,12 +19,12 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller may no longer make the original write, or may not see the restored
-    content.
+    """Raise ForbiddenError if the caller may no longer perform the original write, or may not see the
+    restored content.
 
-    Types with drafts always require `readDraft`. If only the restoring of a draft required it, the error
-    would reveal that a draft exists. Raises NotFoundError if another version of Bifolio recorded the write
-    and this version does not support it.
+    For content types with drafts, `readDraft` is always required. If it were required only when a draft is
+    restored, the error would reveal that a draft exists. Raises NotFoundError if a different version of
+    Bifolio recorded the write and this version can't undo it.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -34,9 +36,10 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would delete or create documents and the caller may not do that.
+    """Raise ForbiddenError if undoing would delete or create documents and the caller lacks the permission to
+    do so.
 
-    `permit_write` already checks the permission for changed documents.
+    For documents that are only changed, `permit_write` has already checked the permission.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -45,7 +48,9 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the verbs for the locales that undoing deletes or restores, with the affected places."""
+    """Yield the verbs that correspond to deleting or restoring a document by undoing. Each verb is paired
+    with the affected locales and statuses.
+    """
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
         yield Verb.DELETE, document.now
@@ -56,7 +61,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write with these permits."""
+    """Return whether the caller may undo a write that recorded these permits."""
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -66,7 +71,7 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
 
 
 def sight_of_files(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that tests whether the caller may see the file at a path."""
+    """Return a function that tests whether the caller may see the file at a given path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:
@@ -77,6 +82,8 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    """Return the permit's verb, or None if another version of Bifolio wrote an unknown one."""
+    """Return the verb in a permit, or None if a different version of Bifolio recorded a verb that this
+    version does not support.
+    """
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

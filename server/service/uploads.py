@@ -1,7 +1,8 @@
-"""Media files: query them, and add, change and remove uploads.
+"""Media files: query them, and upload, update and delete files.
 
-Received files are on disk (`write.uploads.uploading.Incoming`). If the site has a bucket, they are uploaded
-to it before the write. A write to a branch that is not served creates no picture formats.
+Received files are first stored in temporary files on disk (`write.uploads.uploading.Incoming`). If the site
+uses a bucket, the files are uploaded to the bucket before the write. A write to a branch that is not served
+does not create picture formats.
 """
 
 import posixpath
@@ -37,14 +38,14 @@ _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Stored files, each rendered as JSON, and the commit."""
+    """The stored files, each rendered as JSON, and the commit that added them."""
 
     bodies: list[bytes]
     commit: str
 
 
 class Uploads:
-    """Writer for a site's media files. Thread-safe."""
+    """Writer for the media files of a site. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -62,7 +63,9 @@ class Uploads:
         return self._stored(caller, outcome, outcome.made)
 
     def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
-        """Change a file's description or content. Raises NotFoundError and the errors of `upload`."""
+        """Change the description or the content of a media file. Raises NotFoundError and the errors of
+        `upload`.
+        """
         change = self._keep_replacement(caller.state, change)
         outcome = self._writes.make(caller, uploading.change_file, change, message=message)
         return self._stored(caller, outcome, (outcome.made,))
@@ -72,14 +75,18 @@ class Uploads:
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Upload a received file to the bucket. Without a bucket, hash a picture in advance."""
+        """Upload a received file to the bucket. If the site has no bucket and the file is a picture, compute
+        its hash before the write.
+        """
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
             self._site.image_cache.read_ahead(file.source, suffix)
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """Upload the new content of a file to the bucket. Without a bucket, hash a picture in advance."""
+        """Upload the new content of a file to the bucket. If the site has no bucket and the file is a
+        picture, compute its hash before the write.
+        """
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
@@ -102,9 +109,9 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Return the state including formats for the new pictures.
+    """Return the state after adding formats for the new pictures.
 
-    Formats that are not finished within SCALING_TIMEOUT_S are created in the background.
+    Wait at most SCALING_TIMEOUT_S for the formats. The remaining ones are created in the background.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -121,7 +128,9 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for files. With `paged`, pagination parameters are accepted. Raises ValidationError."""
+    """Parse a query for media files. Pagination parameters are accepted only if `paged` is set. Raises
+    ValidationError.
+    """
     state = caller.state
     query_params = {
         key: params[key] for key in (_PAGED_QUERY_KEYS if paged else _QUERY_KEYS) if key in params
@@ -131,7 +140,7 @@ def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = 
 
 
 def find_files(caller: Caller, query: Query) -> Listing:
-    """Return the files that match a query. Raises LimitError."""
+    """Return the media files that match a query. Raises LimitError."""
     return find(view_of(caller), query)
 
 
@@ -141,10 +150,10 @@ def find_file(state: State, key: str) -> Document:
 
 
 def render(caller: Caller, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render files as JSON, one item per file. Raises LimitError."""
+    """Render media files as JSON. The result has one item per file. Raises LimitError."""
     return render_files(view_of(caller), query, files)
 
 
 def view_of(caller: Caller) -> View:
-    """Return the view of the snapshot for querying files."""
+    """Return the view of the snapshot that queries for media files use."""
     return View(caller.state.snapshot, caller.state.settings, budget=caller.budget)

@@ -1,9 +1,9 @@
-"""Writes: check the permission, prepare the files, call `Site.write`, render the result.
+"""Writes: check the permission, prepare the files, save them with `Site.write`, and render the result.
 
     Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
 
-A command writes documents. Source texts, uploads and repairs are prepared by functions of their own and
-written with `Writes.make`. Both support branches, commits, undo and dry runs.
+A command writes documents. Source texts, uploads and fixes are prepared by functions in other modules and
+saved with `Writes.make`. Both ways support branches, commits, undo and dry runs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,20 +44,21 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-Addressed = Callable[[Made], Collection[Key]]  # maps the result to the keys of the written documents
+Addressed = Callable[[Made], Collection[Key]]  # returns the keys of the written documents for a result
 Describe = str | Callable[[Made], str]  # a commit message, or a function that maps the result to one
-Sign = Callable[[Actor], tuple[str, str]]  # maps an actor to the name and e-mail address for its commits
+Sign = Callable[[Actor], tuple[str, str]]  # returns the name and email address for an actor's commits
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Requested writes of documents, executed atomically.
+    """Requested writes of documents. Either all of them succeed, or none is applied.
 
-    - `operations`: in a batch, an operation may refer to documents of earlier ones, and errors name the
-      failed operation. The iterator is advanced only after the previous operation was parsed.
-    - `dry_run` writes nothing.
-    - `undo` makes the write undoable.
-    - `message` is the commit message.
+    - `operations`: in a batch, an operation may refer to documents of earlier operations, and errors contain
+      the number of the failed operation. Each operation is parsed before the next one is fetched from the
+      iterator.
+    - `dry_run`: report the changes but save nothing.
+    - `undo`: allow the write to be undone.
+    - `message`: the commit message.
     """
 
     caller: Caller
@@ -70,7 +71,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write until it expires (`server.service.undo`)."""
+    """The id with which the caller can undo a write until the offer expires (`server.service.undo`)."""
 
     id: str
     expires: datetime
@@ -78,10 +79,10 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document, as of the state after the whole command.
+    """A written document, as it is after all operations of the command.
 
-    `document_id` is "" if there was nothing to delete. `merged`: the write was merged with changes by other
-    clients.
+    `document_id` is "" if a deletion found nothing to delete. `merged` is true if the write was merged with
+    changes by other clients.
     """
 
     write: DocumentWrite
@@ -95,19 +96,20 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document with the operation's parameters. The body is empty after a deletion.
+        """Render the document as the operation's parameters request. After a deletion, the body is empty.
 
-        Raises LimitError, and NotFoundError if the document was deleted in the meantime.
+        Raises LimitError. Raises NotFoundError if another write has deleted the document.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of a command: the documents in the order of its operations, or the changed files of a dry run.
+    """Result of a command: the written documents in the order of its operations or, for a dry run, the
+    changes to files.
 
-    `commit` is the commit's id, "" if there is none, or "pending" if it will be made later. `undo` is None if
-    the write can't be undone.
+    `commit` is the commit's id, "" if there is no commit, or "pending" if the commit will be made later.
+    `undo` is None if the write can't be undone.
     """
 
     state: State
@@ -119,8 +121,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Result of a write: `made` is the return value of its `prepare` function. The other attributes are as in
-    Result.
+    """Result of a write. `made` is the return value of the `prepare` function. The other attributes have the
+    same meaning as in Result.
     """
 
     state: State
@@ -130,10 +132,10 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Writer for a site's files, on the served branch and on others. Thread-safe.
+    """Writer for the files of a site, on the served branch or another one. Thread-safe.
 
-    `sign` returns the commit author for an actor. `source` is recorded in the event log as the origin of
-    changes.
+    `sign` is a function that returns the commit author for an actor. `source` is the origin of changes that
+    the event log records.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -142,7 +144,7 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller for writes to a branch.
+        """Return the caller with which to write to a branch.
 
         Raises ForbiddenError, ValidationError, and the errors of `BranchWriter.state`.
         """
@@ -155,11 +157,11 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the head of the branch that the caller writes to; "" for the served branch."""
+        """Return the latest commit on the branch that the caller writes to, or "" for the served branch."""
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Execute a command, or preview it if it is a dry run.
+        """Execute a command. If it is a dry run, only return the changes that it would make.
 
         Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
         errors of `make`.
@@ -197,11 +199,11 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Call `prepare` with the request, and write the files that it changes, on the caller's branch.
+        """Call `prepare` with the request, and save the resulting files on the caller's branch.
 
-        With `permits`, the caller can undo the write. Undoing requires these permissions and those for its
-        effects. Public writes and writes to other branches can't be undone. Raises the errors of `prepare`,
-        `Site.write` and `BranchWriter.write`.
+        If `permits` is given, the caller can undo the write. To undo it, the caller needs these permissions
+        and those for the effects of undoing. Writes by the public and writes to branches that are not served
+        can't be undone. Raises the errors of `prepare`, `Site.write` and `BranchWriter.write`.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -218,7 +220,7 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the offer to undo a saved write, or None if the caller may not undo it."""
+        """Return an offer to undo the saved write, or None if the caller may not undo it."""
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -231,9 +233,10 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the file changes that `make` would cause. Checks and errors are the same.
+        """Return the changes to files that `make` would cause. It performs the same checks and raises the
+        same errors.
 
-        Also raises ForbiddenError if the caller may not see documents' source files.
+        Also raises ForbiddenError if the caller may not see the source files of documents.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
@@ -250,8 +253,8 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship for a write. With `signed`, the author's name and e-mail address are looked
-        up.
+        """Return the authorship for a write. If `signed` is set, the author's name and email address are
+        included.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
