@@ -1,1 +1,1 @@
-"""Document versions: file paths, values, and conversion of values from and to files."""
+"""Document versions: their file paths, their values, and the conversion of values from and to files."""

@@ -1,4 +1,4 @@
-"""Advice for a value that an attribute rejects: how to write it correctly."""
+"""Advice for values that an attribute rejects: how to write the value correctly."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -48,7 +48,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates that a text could mean, as YYYY-MM-DD."""
+    """Return the dates, as YYYY-MM-DD, that the author of a text may have meant."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -87,7 +87,7 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return the advice for a value of the wrong type, or "". Passwords are not quoted."""
+    """Return advice for a value of the wrong type, or "" if there is none. Passwords are not quoted."""
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -100,13 +100,13 @@ def advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def component_advice(type_: Type) -> str:
-    """Return the advice to write a component as a mapping of its attributes."""
+    """Return the advice to write a component as a mapping from attribute names to values."""
     names = [f"{name}: …" for name, attribute in type_.attributes.items() if not attribute.derived]
     return f"write the attributes of {type_.uid} below it: {', '.join(names[:3])}"
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return the advice for a value that violates an option of its attribute, or ""."""
+    """Return advice for a value that violates an option of its attribute, or "" if there is none."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -117,7 +117,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return the advice for an invalid uid, or "" if the text is a valid one."""
+    """Return advice for an invalid uid. If the text is a valid uid, return ""."""
     if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
@@ -142,7 +142,7 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that a text with commas, spaces or a unit could mean."""
+    """Return the numbers that the author may have meant by a text that contains commas, spaces or a unit."""
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

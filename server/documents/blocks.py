@@ -1,4 +1,6 @@
-"""Validation of `blocks` values. The table NODES contains the rules for each node type."""
+"""Validation of rich text in the `blocks` format. The table NODES contains the rules
+for each type of node.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +22,12 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """Rules for a node type.
+    """Rules for one type of node.
 
-    - `children` are the allowed types of child nodes; `least` is their minimum number.
-    - `members` maps each member's name to its validator, which returns an error message or "".
-    - `flags` are optional boolean members.
+    - `children`: the types that child nodes can have. `least` is the minimum number of child nodes.
+    - `members`: the validator of each member, by name. A validator returns an error message, or "" if the
+      value is valid.
+    - `flags`: the names of optional boolean members.
     """
 
     children: tuple[str, ...] = ()
@@ -50,7 +53,7 @@ def _format(value: Tree) -> str:
 
 
 def _link(value: Tree) -> str:
-    """Validate a link: it must be a URL with an allowed protocol, or a path in this site."""
+    """Return an error message unless the value is a URL with an allowed protocol, or a path in this site."""
     try:
         good = isinstance(value, str) and (value.startswith("/") or urlsplit(value).scheme in PROTOCOLS)
     except ValueError:
@@ -79,7 +82,7 @@ BLOCK_TYPES = ("paragraph", "heading", "list", "quote", "code", "image")
 
 
 def wrong_blocks(tree: Tree, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (path, message) for each error in a list of blocks."""
+    """Yield the path and message of each error in a list of blocks."""
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _wrong(block, BLOCK_TYPES, (*path, i))
 
@@ -109,7 +112,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the errors in an image node. It contains a copy of its file's description."""
+    """Yield the errors in an image node. The node contains a copy of the media file's description."""
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
@@ -123,7 +126,7 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert numbers and booleans that were sent as strings. The blocks must be valid."""
+    """Convert strings to numbers and booleans where the format requires these. The blocks must be valid."""
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 
@@ -147,7 +150,7 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """Return a number, also if it was sent as a string. Returns None for other values."""
+    """Return a number. If the value is a string that contains a number, parse it. Otherwise, return None."""
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value
     return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
@@ -157,15 +160,15 @@ def _number(value: Tree) -> int | Plain | None:
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """Yield the path of each member with the text "null", which an earlier version of Bifolio wrote instead
-    of null.
+    """Yield the path of each member that contains the text "null". An earlier version of Bifolio wrote this
+    text instead of the value null.
     """
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
-    """Return the names of the members in a mapping that can't be null."""
+    """Return the names of those members in a mapping whose value can't be null."""
     kind = tree.get("type") if is_node and isinstance(tree, dict) else None
     members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
     return ("type", "text", *members)

@@ -1,6 +1,7 @@
-"""Validation of values against their attribute's options: lengths, bounds, patterns (docs/modelling.md).
+"""Validation of values against the options of their attribute, such as lengths, bounds and patterns
+(docs/modelling.md).
 
-Texts may be long and malicious, so every check runs in linear time.
+Texts may be long or malicious, so the duration of every check is linear in the length of the text.
 """
 
 import re
@@ -20,10 +21,11 @@ UID_PATTERN = re.compile("^[A-Za-z0-9-_.~]*$")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Which options to check.
+    """Settings that determine which options are checked.
 
-    - `draft`: check only maximums, so that unfinished drafts can be saved.
-    - `longest`: the maximum length of a `string` attribute without `maxLength`; None for no limit.
+    - `draft`: check only maximums, so that incomplete drafts can be saved.
+    - `longest`: the maximum length for a `string` attribute without the option `maxLength`. None means no
+      limit.
     """
 
     draft: bool = False
@@ -37,7 +39,7 @@ REQUIRED_MESSAGE = "is required"
 def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
     """Return an error message for each option that a value violates.
 
-    A message is meant to follow the attribute's name.
+    Each message continues a sentence that starts with the attribute's name.
     """
     if is_empty(value):
         return [REQUIRED_MESSAGE] if attribute.required and not attribute.derived and not limits.draft else []
@@ -47,7 +49,7 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return the error messages for a non-empty value. A password must be passed in plain text."""
+    """Return the error messages for a value that is not empty. A password must be passed as plain text."""
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
@@ -55,7 +57,7 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield (path, error message) for each violated option in a row's values, including components."""
+    """Yield the path and error message for each violated option in a row, including its components."""
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -81,7 +83,9 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
 
 
 def utf16_length(text: str) -> int:
-    """Return the length of a text in UTF-16 code units, as in JavaScript. The length of "🦊" is 2."""
+    """Return the length of a text in UTF-16 code units, as in JavaScript. For example, the length of "🦊" is
+    2.
+    """
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
@@ -118,5 +122,5 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 
 def is_email(text: str) -> bool:
-    """Whether a text has the form of an e-mail address and at most MAX_EMAIL_CHARS."""
+    """Whether a text has the form of an email address and at most MAX_EMAIL_CHARS characters."""
     return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

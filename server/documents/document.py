@@ -1,4 +1,6 @@
-"""Document versions: a row of values with ids and timestamps, and the path of its file."""
+"""Document versions. A version consists of a row of values (including ids and timestamps) and the path of its
+file.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
@@ -22,10 +24,10 @@ Run = tuple[PackedRows | None, int, int]
 
 
 class Document:
-    """Immutable version of a document in one locale, published or draft.
+    """Immutable version of a document in one locale, either published or draft.
 
-    `key` is the sort key for the default order. `slot` is the document's number in the index, or -1 before
-    the index assigns it. This is a plain class with slots to save memory.
+    `key` is the key by which documents are sorted by default. `slot` is the document's number in the index;
+    it is -1 until the index has assigned one. This is a plain class with `__slots__`, which saves memory.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -38,7 +40,9 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        """Create a document whose row is unpacked at first use, from position `at` in packed rows."""
+        """Create a document whose row is still packed. The row is at position `at` in the packed rows. It is
+        unpacked when it is first needed.
+        """
         document = cls.__new__(cls)
         document.type, document.status, document.path, document.key = type_, status, path, key
         document._row, document._packed, document._at, document.slot = None, packed, at, -1
@@ -46,14 +50,14 @@ class Document:
 
     @property
     def row(self) -> Row:
-        """Values in the order of `type.columns`."""
+        """The values in the order of `type.columns`."""
         row = self._row
         if row is None:
             row = self._row = self.read_row()
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it. For callers that read many documents."""
+        """Return the row without caching it. Use this method to read many documents."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -61,33 +65,33 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """The packed rows that contain this document's row, or None."""
+        """The packed rows that contain the row of this document, or None if it has no packed row."""
         return self._packed
 
     @property
     def is_read(self) -> bool:
-        """Whether the row is unpacked."""
+        """Whether the row has been unpacked."""
         return self._row is not None
 
     def drop_row(self) -> None:
-        """Discard the unpacked row if there is a packed one. A packed row needs much less memory."""
+        """Discard the unpacked row if there is also a packed row, which needs much less memory."""
         if self._packed is not None:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        """Whether the documents share one row, because one is a copy of the other."""
+        """Whether the two documents share one row. They do if one is a copy of the other."""
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row
 
     @property
     def id(self) -> int:
-        """Numeric id, derived from the documentId (spec.md 2.2)."""
+        """The numeric id, which is derived from the documentId (spec.md 2.2)."""
         return int(self.row[ID])
 
     @property
     def document_id(self) -> str:
-        """Id in API paths."""
+        """The id that is used in API paths."""
         return self.key[1]
 
     @property
@@ -97,40 +101,42 @@ class Document:
 
     @property
     def created_at(self) -> str:
-        """Timestamp of the document's creation."""
+        """The timestamp at which the document was created."""
         return self.key[0]
 
     @property
     def updated_at(self) -> str:
-        """Timestamp of this version's last change."""
+        """The timestamp at which this version was last changed."""
         return str(self.row[UPDATED_AT])
 
     @property
     def published_at(self) -> str | None:
-        """Timestamp of this version's publication; None for a draft."""
+        """The timestamp at which this version was published, or None for a draft."""
         published: str | None = self.row[PUBLISHED_AT]
         return published
 
     @property
     def locale(self) -> str:
-        """Locale code; the default locale if the type is not localized."""
+        """The locale code. If the content type is not localized, this is the default locale."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value of a column. Raises KeyError if the type lacks the column."""
+        """Return the value in a column. Raises KeyError if the content type does not have the column."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """Return a copy, for use in another index."""
+        """Return a copy to use in a different index."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
-        """Return a copy with new values for some columns, by name."""
+        """Return a copy with new values for some columns. `values` maps column names to values."""
         row = (values.get(name, value) for name, value in zip(self.type.columns, self.row, strict=True))
         return Document(self.type, tuple(row), self.status, self.path)
 
     def as_draft(self) -> "Document":
-        """Return a copy with draft status, for requests with `status=draft` if there is no draft file."""
+        """Return a copy with the status draft. It is used for requests with `status=draft` if there is no
+        separate draft.
+        """
         return self._of_status(DRAFT)
 
     def _of_status(self, status: str) -> "Document":
@@ -152,8 +158,9 @@ def make(
 ) -> Document:
     """Create a document.
 
-    `values` are in the order of the type's attributes. `timestamps` are createdAt, updatedAt and publishedAt;
-    publishedAt is None for a draft. `number` is the numeric id, by default derived from the documentId.
+    `values` are in the order of the content type's attributes. `timestamps` are createdAt, updatedAt and
+    publishedAt; for a draft, publishedAt is None. `number` is the numeric id. By default, it is derived from
+    the documentId.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -162,14 +169,14 @@ def make(
 
 
 def default_order(document: Document) -> Key:
-    """Return the sort key for requests without `sort`: createdAt, documentId, then locale
-    (for `locale=*`).
+    """Return the sort key for requests without `sort`. Documents are sorted by createdAt, then documentId and
+    then locale (for `locale=*`).
     """
     return document.key
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the documents' values in the column at position `at`, without unpacking rows."""
+    """Return the values of the documents in the column at position `at`. Packed rows are not unpacked."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -190,7 +197,9 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Group the documents, in their order, into runs that are adjacent in the same packed rows."""
+    """Split the documents into runs without changing their order. The rows in each run are adjacent in the
+    same packed rows.
+    """
     runs: list[Run] = []
     for i, document in enumerate(documents):
         packed, at = (document._packed, document._at) if document and document._packed else (None, i)
@@ -202,7 +211,9 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that consist of exactly these documents in this order, or None."""
+    """Return the packed rows that consist of exactly these documents in this order. If there are none, return
+    None.
+    """
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None
 

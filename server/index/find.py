@@ -1,4 +1,4 @@
-"""Query execution on a snapshot: filter, sort, paginate."""
+"""Query execution on a snapshot: filters, sorts and paginates documents."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -28,14 +28,14 @@ _NUMBER = re.compile(
 
 
 class Listing(NamedTuple):
-    """One page of documents, and the total number of documents on all pages."""
+    """One page of documents. `total` is the number of documents on all pages."""
 
     documents: Sequence[Document]
     total: int
 
 
 def find(view: View, query: Query) -> Listing:
-    """Return a page of the documents that match a query, sorted."""
+    """Return the requested page of the documents that match a query, in the requested order."""
     locales = _locales(view, query)
     if len(locales) != 1:
         return _find_in_locales(view, query)
@@ -54,16 +54,16 @@ def find(view: View, query: Query) -> Listing:
 
 
 def find_one(view: View, query: Query, document_id: str) -> Document | None:
-    """Return a document by id if it matches the query's filters, else None."""
+    """Return the document with this id if it matches the query's filters. Otherwise, return None."""
     status = effective_status(query.type, view.drafts)
     versions = (view.snapshot.get(query.type, document_id, at, status) for at in _locales(view, query))
     return _first_matching(view, query, versions)
 
 
 def find_numbered(view: View, query: Query, number: int) -> Document | None:
-    """Return a document by its numeric `id` if it matches the query's filters, else None.
+    """Return the document with this numeric `id` if it matches the query's filters. Otherwise, return None.
 
-    The `id` also determines the locale.
+    Each locale of a document has a different numeric `id`, so the `id` also selects the locale.
     """
     everywhere = query._replace(locales=tuple(view.settings.locales.available))
     documents = list(candidates(view, everywhere))
@@ -72,7 +72,7 @@ def find_numbered(view: View, query: Query, number: int) -> Document | None:
 
 
 def find_single(view: View, query: Query) -> Document | None:
-    """Return a single type's document if it matches the query's filters, else None."""
+    """Return the document of a single type if it matches the query's filters. Otherwise, return None."""
     return _first_matching(view, query, candidates(view, query))
 
 
@@ -83,7 +83,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in a query's locales and status, in default order."""
+    """Return all versions in the locales and status that the query selects, in the default order."""
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -93,7 +93,9 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    """Return the locales to search. Documents without locales are indexed under the default locale."""
+    """Return the locales to search. For content types without locales, this is the default locale, under
+    which their documents are indexed.
+    """
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
     return query.locales
@@ -110,7 +112,7 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the set of matching documents as bits, or None if all match."""
+    """Return the set of matching documents as bits, or None if every document matches."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -121,13 +123,15 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
 
 
 def _filter(query: Query) -> Filter:
-    """Return the query's filters combined with its `_q`."""
+    """Return the filter that combines the query's `filters` and `_q`."""
     filters = query.selection.filter
     return And((filters, _text_filter(query))) if query.text else filters
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test, or None if all documents pass."""
+    """Compile a filter and the view's publicationFilter into one test. Return None
+    if every document passes.
+    """
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
@@ -139,7 +143,9 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return the filter for `_q`: a visible text or number contains the text, or the documentId equals it."""
+    """Return the filter for `_q`. A document matches if one of its visible texts or numbers contains the
+    searched text, or if its documentId is identical to it.
+    """
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
     by_id = Compare(query.type.columns["documentId"], at["documentId"], OPERATORS["$eq"], query.text)
@@ -147,9 +153,9 @@ def _text_filter(query: Query) -> Filter:
 
 
 def prepare_texts(snapshot: Snapshot) -> None:
-    """Build the joined texts that `_q` and `$contains` search, for published documents.
+    """For published documents, build the joined texts that `_q` and `$contains` search.
 
-    Called before workers are forked, so that they share this memory.
+    This is called before workers are forked, so that all workers share the memory for these texts.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()
@@ -160,7 +166,9 @@ def prepare_texts(snapshot: Snapshot) -> None:
 
 
 def _searched_attributes(query: Query) -> list[Attribute]:
-    """Return the visible text attributes and, if the search text is a number, the number attributes."""
+    """Return the visible text attributes. If the searched text is a number, also return the visible number
+    attributes.
+    """
     is_number = _NUMBER.fullmatch(query.text.strip()) is not None
     return [
         a

@@ -1,4 +1,4 @@
-"""Bounded cache for rendered parts of documents, shared by all responses."""
+"""Size-limited cache for rendered parts of documents. All responses share it."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -18,9 +18,10 @@ Make = Callable[[Any], bytes]
 class Fragments:
     """Cache of rendered documents and components, grouped by selection.
 
-    A list looks up its group once, and then each document in the group's plain dictionary. Entries never
-    become stale, because documents are immutable. Each entry references its item, so no other item can get
-    the same id().
+    To render a list, the group for the selection is looked up once. Each document is then looked up in the
+    group's plain dictionary. Entries never become stale, because documents are immutable. The dictionary keys
+    are the id() of items; each entry references its item, so Python cannot reuse the id() for a different
+    item.
     """
 
     __slots__ = ("cache",)
@@ -30,7 +31,9 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item with `make` and caches the result under `selection`."""
+        """Return a function that renders an item. It calls `make` only if the result is not yet in the cache
+        for `selection`.
+        """
         group = self.cache.get(selection)
         if group is None:
             group = _Group(size_of(selection))
@@ -52,7 +55,7 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Remove the entries of documents that were removed from the index, to free their memory."""
+        """Remove the entries for documents that were removed from the index. This frees their memory."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -63,9 +66,10 @@ class Fragments:
 
 
 class _Group:
-    """Cache entries for one selection, by id() of their items.
+    """Cache entries for one selection. The key of an entry is the id() of its item.
 
-    `used` is their size in bytes. `counted` is the size charged to the cache, including a reserve.
+    `used` is the size of the entries in bytes. `counted` is the size that was charged to the cache. It
+    includes a reserve for new entries.
     """
 
     __slots__ = ("counted", "entries", "used")

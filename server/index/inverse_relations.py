@@ -1,8 +1,8 @@
-"""Inverse relations: find the documents that refer to a document or use a file (spec.md 2).
+"""Inverse relations: find the documents that refer to a given document or file (spec.md 2).
 
-Only the owning side of a relation is stored in files. The inverse side is derived from edges: a map from each
-target to the documents that refer to it. If a client writes the inverse side, `write.owning_side` changes the
-documents on the owning side.
+Files store only the owning side of a relation. The inverse side is derived from edges: a map from each target
+to the documents that refer to it. If a client writes the inverse side, `write.owning_side` changes the
+documents on the owning side instead.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges for the relation in column `at`."""
+    """Return the edges for the relation that is stored in column `at`."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The order iterates in default order, so each list is also sorted by default.
@@ -42,7 +42,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges without the removed documents and with the added ones."""
+    """Return the edges after removing some documents and adding others."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -59,7 +59,9 @@ def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Docu
 
 
 def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[Any, Difference]:
-    """Group removed and added documents by each of their keys."""
+    """Group the removed and the added documents by their keys. A document with several keys is in several
+    groups.
+    """
     groups: dict[Any, Difference] = defaultdict(lambda: ([], []))
     for side, documents in enumerate((removed, added)):
         for document in documents:
@@ -71,9 +73,10 @@ def group_by(removed: list[Document], added: list[Document], keys: Any) -> dict[
 def inverse_resolver(
     attribute: Attribute, type_: Type, status: str, locales: LocaleSettings, linking: Linking
 ) -> Resolver:
-    """Return a function that finds the documents of `type_` that refer to a document.
+    """Return a function that finds the documents of `type_` that refer to a given document.
 
-    `attribute` is the inverse side. Its `mapped_by` names the relation on the owning side.
+    `attribute` is the inverse side of the relation. Its `mapped_by` is the name of the attribute on the
+    owning side.
     """
     other = type_.attributes[attribute.mapped_by or ""]
     many, name = attribute.to_many, other.name
@@ -93,9 +96,10 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a file in a visible media attribute.
+    """Return a function that finds the published documents that use a given file in a visible media
+    attribute.
 
-    Media attributes inside components are ignored.
+    Media attributes in components are ignored.
     """
     attributes = [
         (type_, name, locale)

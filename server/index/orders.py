@@ -1,7 +1,7 @@
-"""Bounded cache of sorted documents.
+"""Size-limited cache of sorted documents.
 
-An order by the documents' own columns is updated when documents change. An order by values in related
-documents is discarded at any change.
+When documents change, an order that uses only the documents' own columns is updated. An order that uses
+values in related documents is discarded.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -18,7 +18,7 @@ _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key: an order by the documents' own columns, in one type, locale and status."""
+    """Cache key for an order by the documents' own columns, in one content type, locale and status."""
 
     uid: str
     columns: tuple[Column, ...]
@@ -27,9 +27,10 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key: an order by values in related documents.
+    """Cache key for an order by values in related documents.
 
-    Each path is a tuple of positions in rows, and whether the sort is descending.
+    Each entry contains the path to a value as a tuple of positions in rows, and whether the sort is
+    descending.
     """
 
     uid: str
@@ -39,7 +40,7 @@ class PathKey(NamedTuple):
 
 
 class Orders:
-    """Cache for the orders of one snapshot."""
+    """Cache for the orders in one snapshot."""
 
     __slots__ = ("cache",)
 
@@ -48,7 +49,7 @@ class Orders:
         self.cache: Cache[ColumnKey | PathKey, Order] = Cache(max_bytes, _size)
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. On a cache miss, it is created with `make`."""
+        """Return the order for a key. If it is not in the cache, create it with `make`."""
         order = self.cache.get(key)
         if order is None:
             order = make()
@@ -56,7 +57,9 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache with the orders by own columns, updated by `changes` (differences by uid)."""
+        """Return a cache for the next snapshot. It contains the orders by own columns, updated with
+        `changes`. `changes` maps uids to differences.
+        """
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
             if isinstance(key, ColumnKey):
@@ -69,28 +72,31 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the orders of a snapshot joined with users.
+    """Cache for the orders in a snapshot that was joined with users.
 
-    Orders by own columns are stored in the caches of the two original snapshots, so they outlive the join.
+    Orders by own columns are stored in the caches of the two original snapshots, so they remain available
+    when the joined snapshot is discarded.
     """
 
     __slots__ = ("_base", "_other", "_uids")
 
     def __init__(self, base: Orders, other: Orders, uids: Set[str]) -> None:
-        """Create the cache. `other` caches orders for the types in `uids`; `base` caches those for all other
-        types.
+        """Create the cache. `other` caches the orders for the content types in `uids`. `base` caches the
+        orders for all remaining content types.
         """
         super().__init__(base.cache.most)
         self._base, self._other, self._uids = base, other, uids
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. On a cache miss, it is created with `make`."""
+        """Return the order for a key. If it is not in the cache, create it with `make`."""
         if isinstance(key, PathKey):
             return super().get(key, make)
         return (self._other if key.uid in self._uids else self._base).get(key, make)
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:
-    """Return an order's approximate size in bytes: a reference per document and a set per chunk."""
+    """Return the approximate size of an order in bytes. It counts one reference per document and one set per
+    chunk.
+    """
     count = len(order)
     return max(_MIN_ORDER_BYTES, size_of(key) + 8 * count + count * count // 2048)

@@ -1,4 +1,4 @@
-"""Serialization of snapshots for sending them to another process."""
+"""Serialization of snapshots, used to send them to a different process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot. `users` is the version of the users in `people`; None if there are none."""
+    """A serialized snapshot. `users` is the version number of the users in `people`, or None if it contains
+    no users.
+    """
 
     schema: Schema
     content: Blocks
@@ -23,7 +25,7 @@ class PackedSnapshot:
 
 
 def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
-    """Serialize a snapshot. Rows that are already packed are copied as they are."""
+    """Serialize a snapshot. Rows that are already packed are copied without unpacking them."""
     content = pack_documents(d for claiming in snapshot.claims.values() for d in claiming)
     if snapshot.users is None:
         return PackedSnapshot(snapshot.schema, content)
@@ -32,7 +34,9 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the content's snapshot, and the same snapshot joined with users if they were packed."""
+    """Return the snapshot of the content, and the same snapshot joined with users. If no users were packed,
+    both are identical.
+    """
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:
         return content, content
@@ -42,13 +46,13 @@ def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
 
 
 def pack_documents(documents: Iterable[Document]) -> Blocks:
-    """Serialize documents in blocks."""
+    """Serialize documents into blocks."""
     entries = (CachedEntry(Entry(d.path, None, d), 0) for d in in_packed_order(documents))
     return tuple(pack_in_blocks(entries))
 
 
 def unpack_documents(blocks: Blocks, schema: Schema) -> Iterator[Document]:
-    """Yield the documents from blocks by `pack_documents`."""
+    """Yield the documents from blocks that `pack_documents` created."""
     for block in blocks:
         for cached in unpack(block, schema.types):
             if cached.entry.document:

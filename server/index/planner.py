@@ -1,7 +1,8 @@
-"""Query planner: splits a filter into a set, computed from the index, and a residual filter.
+"""Query planner. It splits a filter into two parts: a set of candidates, which is computed from the index,
+and a residual filter.
 
-The set contains every matching document. If there is a residual filter, the set may contain other documents
-too, and each must be tested.
+The set always contains every matching document. If there is a residual filter, the set may also contain
+documents that do not match, so each document must be tested with the residual filter.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,8 +42,8 @@ from server.schema.model import Attribute, Type
 class Plan(NamedTuple):
     """Result of planning a filter.
 
-    `bits` is the set of candidates, or None for all documents. `rest` is the residual filter, or None if all
-    candidates match.
+    `bits` is the set of candidates, or None if all documents are candidates. `rest` is the residual filter,
+    or None if all candidates match.
     """
 
     bits: int | None = None
@@ -71,7 +72,9 @@ _TEXT_OPERATORS = frozenset({"$eqi", "$contains", "$containsi", "$startsWithi", 
 
 
 def _cost(part: Filter) -> int:
-    """Return the rank for evaluating a filter: comparisons first, then relations, then text search."""
+    """Return a rank that determines the order in which filters are evaluated: first comparisons, then
+    relations, then text search.
+    """
     if isinstance(part, And | Or):
         return max(map(_cost, part.parts), default=0)
     if isinstance(part, Compare):
@@ -82,7 +85,9 @@ def _cost(part: Filter) -> int:
 
 
 def _searched_text(part: Filter) -> str:
-    """Return the casefolded text that a `$containsi` comparison searches for; "" for other filters."""
+    """Return the casefolded text that a `$containsi` comparison searches for. For all other filters, return
+    "".
+    """
     if not isinstance(part, Compare) or part.operator.name != "$containsi" or part.negated:
         return ""
     if not is_orderable(part.attribute) or part.attribute.name == "locale":
@@ -91,7 +96,9 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on documents of one type. `locale` is the locale for following relations."""
+    """Planner for filters on documents of one content type. `locale` is the locale in which relations are
+    resolved.
+    """
 
     view: View
     type: Type
@@ -99,7 +106,7 @@ class Planner(NamedTuple):
 
     @property
     def order(self) -> Order:
-        """All candidate documents in default order."""
+        """All candidate documents, in the default order."""
         return self.view.snapshot.list(self.type, self._own_locale, self._status)
 
     @property
@@ -128,8 +135,8 @@ class Planner(NamedTuple):
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """Plan an And, cheapest part first. When few candidates remain, the other parts become the residual
-        filter.
+        """Plan an And. Its cheapest part is planned first. As soon as only a few candidates remain, the parts
+        that were not yet planned become the residual filter.
         """
         bits: int | None = None
         rest: list[Filter] = []
@@ -182,7 +189,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the set for a comparison without negation, and whether the set is exact."""
+        """Return the set for a comparison without its negation, and whether the set is exact."""
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
@@ -209,7 +216,7 @@ class Planner(NamedTuple):
         return nulls(order) if null != part.negated else not_null(order)
 
     def _compared_order(self, part: Compare) -> Order:
-        """Return the order by the compared column."""
+        """Return the order that is sorted by the compared column."""
         return self._order_of(part.attribute, part.at)
 
     def _order_of(self, attribute: Attribute, at: int) -> Order:
@@ -217,11 +224,11 @@ class Planner(NamedTuple):
         return self.view.snapshot.ordered(key, self.view.budget)
 
     def _spend_on_sets(self, count: int) -> None:
-        """Charge for creating or combining `count` sets."""
+        """Charge the budget for creating or combining `count` sets."""
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        """Plan a comparison for a column with the same value in all candidates."""
+        """Plan a comparison with a column that has the same value in all candidates."""
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)
@@ -234,8 +241,8 @@ class Planner(NamedTuple):
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a filter through a relation: find the targets that match its inner filter, then the documents
-        that refer to these.
+        """Plan a filter on related documents. First find the targets that match the inner filter, then the
+        documents that refer to these targets.
         """
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
@@ -265,7 +272,7 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """Return the relation's possible targets that match the inner filter."""
+        """Return those possible targets of the relation that match the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)
@@ -275,7 +282,7 @@ class Planner(NamedTuple):
         return [d for d in targets if view.version(target, d.document_id, inside) is d]
 
     def find(self, filter_: Filter) -> Iterable[Document]:
-        """Return the documents that match a filter, in default order."""
+        """Return the documents that match a filter, in the default order."""
         plan = self.plan(filter_)
         candidates = self.documents(plan.bits)
         if plan.rest is None:
@@ -283,7 +290,7 @@ class Planner(NamedTuple):
         return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
-        """Return the documents in a set, in default order. None means all."""
+        """Return the documents in a set, in the default order. If the set is None, return all documents."""
         if bits is None:
             return self.order
         self._spend_on_sets(1)

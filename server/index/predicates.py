@@ -1,4 +1,4 @@
-"""Filter compiler: turns a filter into a function that tests one row (spec.md 5)."""
+"""Filter compiler: turns a filter into a function that tests a single row (spec.md 5)."""
 
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -25,7 +25,9 @@ def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test. `weight` is the number of budget steps per document."""
+    """Return the documents that pass a test. `weight` is the number of budget steps
+    that one document costs.
+    """
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):
@@ -35,8 +37,8 @@ def passing_test(view: View, test: Test, weight: int, documents: Iterable[Docume
 
 
 def weight_of(filter_: Filter) -> int:
-    """Return the number of budget steps per row: one per comparison. Related documents are charged
-    separately.
+    """Return the number of budget steps that testing one row costs: one for each comparison. Related
+    documents are charged separately.
     """
     if isinstance(filter_, And | Or):
         return 1 + sum(map(weight_of, filter_.parts))
@@ -44,7 +46,7 @@ def weight_of(filter_: Filter) -> int:
 
 
 def compile_filter(view: View, filter_: Filter) -> Test:
-    """Return a function that tests whether a row matches a filter."""
+    """Return a function that tests whether a row matches the filter."""
     if isinstance(filter_, And):
         return all_of([compile_filter(view, part) for part in filter_.parts])
     if isinstance(filter_, Or):
@@ -57,7 +59,7 @@ def compile_filter(view: View, filter_: Filter) -> Test:
 
 
 def all_of(tests: list[Test]) -> Test:
-    """Return a test that passes if all of the tests pass."""
+    """Return a test that passes if all of the given tests pass."""
     if len(tests) == 1:
         return tests[0]
     return lambda row, owner, locale: all(test(row, owner, locale) for test in tests)
@@ -92,7 +94,7 @@ def _compare(filter_: Compare) -> Test:
 
 
 def _folding(filter_: Compare) -> Test:
-    """Return a case-insensitive test of a text column."""
+    """Return a case-insensitive test for a text column."""
     at, operand, expected, predicate = (
         filter_.at,
         filter_.operand,
@@ -110,7 +112,9 @@ def _folding(filter_: Compare) -> Test:
 
 
 def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
-    """Return a function that converts a document's value before the comparison, or None if not needed."""
+    """Return a function that converts a document's value before the comparison, or None if no conversion is
+    needed.
+    """
     attribute = filter_.attribute
     textual = attribute.group == "string" or attribute.group == "date"
     if filter_.operator.folds:
@@ -135,9 +139,9 @@ def _missing(view: View, filter_: Missing) -> Test:
 
 
 def _through(view: View, filter_: Through) -> Test:
-    """Return a test that passes if any related item matches the inner filter.
+    """Return a test that passes if at least one related item matches the inner filter.
 
-    If there are no related items, a row of nulls is tested, like in an SQL outer join. So
+    If there are no related items, a row of nulls is tested instead, as in an SQL outer join. So
     `filters[parent][id][$null]=true` finds documents without a parent.
     """
     attribute, at, inner = filter_.attribute, filter_.at, compile_filter(view, filter_.inner)
@@ -173,9 +177,10 @@ def _through(view: View, filter_: Through) -> Test:
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
-    """Return a test like `_through`, for a relation whose targets' ids are stored in the row.
+    """Return a test like the one from `_through`, for relations that store the ids of their targets in the
+    row.
 
-    Each target is tested only once. A result of None means that the target is missing.
+    Each target is tested only once, and the result is cached. A cached None means that the target is missing.
     """
     at, target = filter_.at, filter_.target
     results: dict[tuple[str, str], bool | None] = {}

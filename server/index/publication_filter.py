@@ -12,7 +12,7 @@ MODIFIED = "modified"  # published, but the draft differs
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
-    """Return a test for the view's publicationFilter, or None if all documents pass."""
+    """Return a test for the view's publicationFilter, or None if every document passes."""
     if view.publication is None or not type_.draft_publish:
         return None
     snapshot, locales = view.snapshot, view.settings.locales.available
@@ -41,7 +41,9 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return the document's state in its locale: `published`, `modified` or `draft` (never published)."""
+    """Return the publication status of a document in its locale: `published`, `modified` or `draft`. A
+    `draft` has never been published.
+    """
     if not document.type.draft_publish:
         return PUBLISHED
     if _version(snapshot, document, PUBLISHED, document.locale) is None:
@@ -54,7 +56,7 @@ def _version(snapshot: Snapshot, document: Document, status: str, locale: str) -
 
 
 def _is_modified(snapshot: Snapshot, document: Document) -> bool:
-    """Return whether the draft's values differ from the published version's."""
+    """Return whether the values in the draft differ from those in the published version."""
     published, draft = (
         _version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT)
     )

@@ -1,7 +1,7 @@
 """The index: an immutable snapshot of all documents that can be queried.
 
-`apply` returns a changed snapshot that shares unchanged parts with the old one. A request uses a single
-snapshot, so it needs no lock and never sees a partial change.
+`apply` returns a changed snapshot, which shares its unchanged parts with the previous one. A request uses
+only one snapshot, so it needs no lock and never sees a partial change.
 """
 
 from collections import defaultdict
@@ -49,15 +49,15 @@ Documents = list[Document]
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All documents of a site at one moment. `number` increases with every snapshot in a process.
+    """All documents in a site at one moment. `number` increases with every snapshot that a process creates.
 
-    Its caches:
+    A snapshot has these caches:
     - `fragments`: rendered parts of single documents. The next snapshot inherits this cache.
-    - `rendered`: documents rendered together with their populated documents.
+    - `rendered`: documents that were rendered together with their populated documents.
     - `search_results`: results of text searches.
-    - `orders`: sorted documents. The next snapshot inherits orders by the documents' own columns.
+    - `orders`: sorted documents. The next snapshot inherits the orders by the documents' own columns.
 
-    `users` is the version of the joined users; None if users are not joined (`index.user_index`).
+    `users` is the version number of the joined users, or None if no users are joined (`index.user_index`).
     """
 
     schema: Schema
@@ -73,7 +73,9 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return this snapshot with additional tables, including users. `users` is the users' version."""
+        """Return this snapshot with additional tables, which include the tables for users. `users` is the
+        version number of the users.
+        """
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
         return replace(
@@ -86,15 +88,17 @@ class Snapshot:
         )
 
     def get(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version, or None if it does not exist."""
+        """Return a version of a document, or None if it does not exist."""
         return self.tables[type_.uid].versions.get((document_id, locale, status))
 
     def list(self, type_: Type, locale: str, status: str) -> Order:
-        """Return a type's versions in a locale and status, in default order."""
+        """Return the versions of a content type in one locale and status, in the default order."""
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return a type's versions sorted by columns. The order is cached, and updated by changes."""
+        """Return the versions of a content type, sorted by columns. The order is cached, and is updated when
+        documents change.
+        """
 
         def make() -> Order:
             default = self.tables[key.uid].order.get((key.locale, key.status), NO_DOCUMENTS)
@@ -104,15 +108,17 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a set, in default order. Fast for small sets."""
+        """Return the documents in a set, in the default order. This is fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
-        """Return a type's versions in a locale and status, by slot."""
+        """Return the versions of a content type in one locale and status, by slot."""
         return self.tables[type_.uid].slots.get((locale, status), NO_SLOTS)
 
     def linking(self, type_: Type, relation: str, target: Target, locale: str, status: str) -> Order:
-        """Return a type's versions whose relation `relation` refers to `target`, in default order."""
+        """Return the versions of a content type that refer to `target` in the relation `relation`, in the
+        default order.
+        """
         edges = self.tables[type_.uid].linking(type_.attributes[relation], type_.position[relation])
         return edges.get((target, locale, status), NO_DOCUMENTS)
 
@@ -123,7 +129,7 @@ def empty(schema: Schema) -> Snapshot:
 
 
 def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
-    """Create a snapshot from all documents. The result is the same as with `apply`, but it is faster."""
+    """Create a snapshot from all documents. The result is the same as with `apply`, but `build` is faster."""
     claims: dict[VersionKey, tuple[Document, ...]] = {}
     for document in documents:
         key = _key(document)
@@ -146,10 +152,10 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return the snapshot with some documents removed and others added. The cost depends only on their
-    number.
+    """Return the snapshot after removing some documents and adding others. The cost depends only on the
+    number of these documents.
 
-    If several files claim the same id, locale and status, the first one by path is used.
+    If several files claim the same id, locale and status, the file whose path sorts first is used.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -212,9 +218,9 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Return the updated media files by key.
+    """Return the media files by key, after removing some and adding others.
 
-    If two names differ only in the Unicode encoding of accents, the first one by path is used.
+    If two file names differ only in the Unicode encoding of accents, the file whose path sorts first is used.
     """
     changed, freed = media.mutate(), set[str]()
     for document in removed:
@@ -233,14 +239,15 @@ def _apply_media(
 
 
 def _media_key(document: Document) -> str | None:
-    """Return the media key of a file, or None for other documents."""
+    """Return the key of a media file, or None if the document is not a media file."""
     return media_key(document.path) if document.type.uid == UPLOAD else None
 
 
 class View(NamedTuple):
-    """A request's view of a snapshot.
+    """A snapshot as one request sees it.
 
-    `drafts` are the uids of types whose drafts are visible. `publication` is the `publicationFilter`.
+    `drafts` contains the uids of the content types whose drafts are visible. `publication` is the value of
+    `publicationFilter`.
     """
 
     snapshot: Snapshot
@@ -250,7 +257,9 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation from a document in `locale` resolves to."""
+        """Return the version that a relation resolves to, or None. `locale` is the locale of the document
+        that contains the relation.
+        """
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
@@ -258,9 +267,9 @@ class View(NamedTuple):
     def resolver(self, attribute: Attribute) -> Resolver:
         """Return a function that finds the targets of a relation or media attribute, in order.
 
-        Its parameters are the column's value, the document (needed for derived relations) and the locale for
-        following its relations. Missing targets are omitted. The list may contain more than one target for a
-        to-one relation; use the first.
+        The function's parameters are the column's value, the document (which is needed for derived
+        relations), and the locale in which relations are resolved. Missing targets are omitted. For a to-one
+        relation, the function may return several targets; only the first is valid.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -300,7 +309,9 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the document's versions in other locales, in the order of the site's locales."""
+        """Return the versions of the document in other locales, in the order in which the site lists its
+        locales.
+        """
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)
             for locale in self.settings.locales.available

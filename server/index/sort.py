@@ -1,4 +1,4 @@
-"""Sorting by a document's own values, and by values at the end of a path through relations."""
+"""Sorting by a document's own values, and by values in related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,9 +18,9 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents by keys. Its input must be in default order.
+    """Return a function that sorts documents by keys. Its input must be in the default order.
 
-    Nulls are first if ascending, last if descending.
+    In an ascending sort, nulls come first; in a descending sort, they come last.
     """
     values = [(_document_value(view, key), key.descending) for key in reversed(keys)]
     spend = view.budget.spend
@@ -38,8 +38,8 @@ def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
 def component_sorter(
     view: View, keys: tuple[Sort, ...]
 ) -> Callable[[Sequence[Component], str], Sequence[Component]]:
-    """Return a function that sorts components by keys. Its parameters are the components and their document's
-    locale.
+    """Return a function that sorts components by keys. Its parameters are the components and the locale of
+    the document that contains them.
     """
     values = [(_sort_value(view, key), key.descending, _is_id(key)) for key in reversed(keys)]
     spend = view.budget.spend
@@ -60,10 +60,10 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort a list with items of several types: each type has its own sorter and keeps its positions in the
-    list.
+    """Sort a list that contains items of several types. The items of each type are sorted among themselves;
+    the positions that each type occupies in the list stay the same.
 
-    For components, `inside` is the locale.
+    For components, `inside` is the locale of the document that contains them.
     """
     ordered = list(items)
     for uid, sort in sorts.items():
@@ -78,7 +78,7 @@ def _is_id(key: Sort) -> bool:
 
 
 def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> Order:
-    """Return the order of all documents of a type in a locale by these keys, using the cache."""
+    """Return all documents of a content type in a locale, sorted by these keys. The order is cached."""
     status = effective_status(type_, view.drafts)
     default = view.snapshot.list(type_, locale, status)
     if not keys:
@@ -92,13 +92,13 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """Return the order of all documents by keys with paths to related documents."""
+    """Return all documents, sorted by keys that include paths to related documents."""
     # The key function is unused: this order is neither changed nor searched by range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
-    """Return a function that maps a document to its sort value."""
+    """Return a function that returns the value of a document by which the key sorts."""
     if not key.steps:
         return _last_value(key)
     value = _sort_value(view, key)
@@ -106,9 +106,9 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that maps an item and its locale to its sort value.
+    """Return a function that takes an item and its locale, and returns the value by which the key sorts.
 
-    If the path leads to several values, the one that sorts first is used. This may be null.
+    If the path leads to several values, the function returns the value that sorts first, which may be null.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -127,9 +127,10 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function that aggregates a to-many step: it returns the value that sorts first.
+    """Return a function for a to-many step in a sort path. Of all values that the step leads to, it returns
+    the one that sorts first.
 
-    An item's value is computed only once, even if several paths lead to the item.
+    The value for each item is computed only once, even if several paths lead to the item.
     """
     follow, spend = _follower(view, step), view.budget.spend
     cached: dict[int, Any] = {}  # The snapshot keeps its items in memory, so id() is unique.
@@ -155,7 +156,9 @@ def _first_value(
 
 
 def _locale_at(item: Item, locale: str) -> str:
-    """Return the locale for following an item's relations. A component uses its document's locale."""
+    """Return the locale in which the relations of an item are resolved. For a component, this is the locale
+    of the document that contains it.
+    """
     return locale_inside(item) if isinstance(item, Document) else locale
 
 

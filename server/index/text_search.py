@@ -1,5 +1,5 @@
-"""Substring search in text columns. The texts of each block are joined, so one search covers all its
-documents.
+"""Substring search in text columns. The texts in each block of documents are joined into one string, so a
+single search covers all documents in the block.
 """
 
 import ctypes
@@ -28,8 +28,8 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate, in addition to the key and the set
 
 
 class Joined(NamedTuple):
-    """A block's casefolded texts, joined, in UTF-8. `starts` are the offset of each text and the total
-    length.
+    """The texts in a block, casefolded, encoded as UTF-8 and joined. `starts` contains the offset of each
+    text, followed by the total length.
     """
 
     texts: bytes
@@ -37,10 +37,10 @@ class Joined(NamedTuple):
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the set of documents with a value that contains `text` in at least one of the columns.
+    """Return the set of documents that contain `text` in at least one of the columns.
 
-    `text` must be casefolded; values are casefolded too. Document objects are not accessed, because that
-    would copy memory pages shared between forked processes.
+    `text` must already be casefolded; the search is case-insensitive. The search does not access document
+    objects, because Python would then copy memory pages that forked processes share.
     """
     if "\0" in text:
         return 0
@@ -65,13 +65,15 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return the part of a set whose text in column `at` contains `text`, case-sensitively."""
+    """Return those documents in a set whose text in column `at` contains `text`. The comparison is
+    case-sensitive.
+    """
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column. It may end with SEPARATOR."""
+    """Return a document's text in a column. The returned bytes may end with SEPARATOR."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -79,7 +81,9 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key: a search for a casefolded text in columns, in one type, locale and status."""
+    """Cache key for a search for a casefolded text in some columns, in one content
+    type, locale and status.
+    """
 
     uid: str
     columns: tuple[int, ...]
@@ -91,7 +95,8 @@ class TextKey(NamedTuple):
 class SearchResults:
     """Cache for the search results in one snapshot.
 
-    Clients that page through results or sort them repeat the same search.
+    It is useful because clients repeat the same search when they request the next page or a different sort
+    order.
     """
 
     __slots__ = ("cache",)
@@ -101,7 +106,7 @@ class SearchResults:
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the result of `containing`, from the cache if possible."""
+        """Return the result of `containing`. It is taken from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -115,7 +120,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts of these columns before the first search."""
+    """Join the texts in these columns, so that the first search does not need to."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -130,7 +135,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Return the casefolded texts of a block in one column, from packed rows if possible."""
+    """Return the joined texts of a block in one column. If the rows are packed, they are not unpacked."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -155,7 +160,9 @@ def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
 
 
 def _encode(value: Any) -> bytes:
-    """Return a value as UTF-8 text. In UTF-8, searching bytes is the same as searching characters."""
+    """Return a value as UTF-8 bytes. In UTF-8, searching for bytes gives the same result as searching for
+    characters.
+    """
     text = "" if value is None else text_of(value)
     return text.encode("utf-8", "surrogatepass").replace(SEPARATOR, b"\1")
 
@@ -165,7 +172,7 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the positions in the block, ascending, of the documents that contain a text."""
+    """Return the positions in the block of those documents that contain a text, in ascending order."""
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -183,9 +190,9 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
-    """Return the positions from `first` on, ascending, of the documents that contain a text.
+    """Return the positions, from `first` on, of those documents that contain a text, in ascending order.
 
-    Documents are tested one by one.
+    The documents are tested one by one.
     """
     starts = joined.starts[first:]
     offsets = map(joined.texts.find, repeat(needle), starts, starts[1:])
@@ -193,7 +200,7 @@ def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Return the positions whose documents contain a text."""
+    """Return those of the given positions whose documents contain a text."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 
@@ -206,7 +213,7 @@ Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """Return a function that searches for a text from an offset, like `bytes.find`."""
+    """Return a function that searches for a text from a given offset on, like `bytes.find`."""
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)
@@ -219,7 +226,7 @@ def _finder(texts: bytes) -> Find:
 
 
 def _load_memmem() -> Callable[[int, int, bytes, int], int | None] | None:
-    """Return the C library's memmem, or None if it is unavailable."""
+    """Return the function memmem from the C library, or None if it is unavailable."""
     try:
         function = ctypes.PyDLL(None).memmem
     except (AttributeError, OSError):

@@ -1,6 +1,7 @@
-"""Index of one content type: its documents by id, order, targets and unique values.
+"""Index of one content type. It finds documents by id, order, relation target and unique value.
 
-A table is immutable. `apply_table` returns a new one that shares unchanged parts.
+A table is immutable. `apply_table` returns a changed table, which shares its unchanged parts with the
+previous one.
 """
 
 from collections import defaultdict
@@ -38,11 +39,11 @@ _SLOT_MASK = (1 << SLOT_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Documents of one type, locale and status by slot, in blocks of 256 slots.
+    """Documents of one content type, locale and status by slot, in blocks of 256 slots.
 
-    Each block has notes: a cache of values derived from its documents, discarded when the block changes. They
-    include the joined texts, which save 2.6 of 3.8 ms per search with `_q` in 2,000 articles. `free` are the
-    unused slots.
+    Each block has notes, which are a cache of values derived from its documents. The notes are discarded when
+    the block changes. They include the joined texts, which save 2.6 of 3.8 ms per search with `_q` in 2,000
+    articles. `free` contains the unused slots.
     """
 
     blocks: tuple[SlotBlock, ...] = ()
@@ -50,7 +51,7 @@ class Slots:
     notes: tuple[Notes, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
-        """Return the documents in a set, in any order."""
+        """Return the documents in a set, in no particular order."""
         return [d for slot in slots_of(bits) if (d := self.document(slot)) is not None]
 
     def document(self, slot: int) -> Document | None:
@@ -58,8 +59,8 @@ class Slots:
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return a copy without the removed documents and with the added ones. Assigns a slot to each added
-        document.
+        """Return a copy from which documents were removed and to which documents were added. Each added
+        document gets a slot.
         """
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
@@ -78,7 +79,9 @@ class Slots:
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
-        """Return the mutable copy of a slot's block, creating it if necessary."""
+        """Return the block that contains a slot, as a copy that can be modified. If there is no such block,
+        create it.
+        """
         number = slot >> SLOT_BITS
         if number not in changed:
             changed[number] = list(self.blocks[number])
@@ -90,14 +93,15 @@ NO_SLOTS = Slots()
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The versions of one type.
+    """The versions of all documents of one content type.
 
     - `versions`: by (documentId, locale, status).
     - `order` and `slots`: by (locale, status).
-    - `edges`: for each relation, the referring documents by target, locale and status.
-    - `made`: under _UNIQUE, the documents by the path, value and locale of their unique attributes.
+    - `edges`: for each relation, the documents that refer to each target, by target, locale and status.
+    - `made`: its entry _UNIQUE contains the documents by the path, value and locale of their unique
+      attributes.
 
-    `edges` and `made` are built at first use, and then updated with every change.
+    `edges` and `made` are built when they are first needed. After that, they are updated with every change.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
@@ -107,7 +111,7 @@ class Table:
     made: dict[str, UniqueValues] = field(default_factory=dict)
 
     def linking(self, attribute: Attribute, at: int) -> Edges:
-        """Return the edges of the relation `attribute`, which is in column `at`."""
+        """Return the edges of the relation `attribute`, which is stored in column `at`."""
         edges = self.edges.get(attribute.name)
         if edges is None:
             edges = self.edges[attribute.name] = make_edges(self.order.values(), at)
@@ -126,8 +130,8 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Create a table from the documents in some locales. The result is the same as with `apply_table`, but it
-    is faster.
+    """Create a table from the documents in the given locales. The result is the same as with `apply_table`,
+    but `build_table` is faster.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
@@ -147,8 +151,8 @@ def build_table(
 def _effective_versions(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """Return a document's versions in a locale. If several files claim one version, the first by path is
-    used.
+    """Return the visible versions of a document in a locale. If several files claim the same version, the
+    file whose path sorts first is used.
     """
     published = claims.get((type_.uid, document_id, locale, PUBLISHED))
     draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
@@ -161,7 +165,9 @@ def apply_table(
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the table updated for documents whose claims have changed, and the difference."""
+    """Return the updated table, and the difference to the previous one. Only documents whose claims have
+    changed are updated.
+    """
     removed: list[Document] = []
     added: list[Document] = []
     versions = table.versions.mutate()
@@ -191,8 +197,8 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return the versions that are in only one of two tables. The cost depends on the number of unshared
-    blocks.
+    """Return the versions that are in only one of two tables. The cost depends on the number of blocks that
+    the tables do not share.
     """
     removed: list[Document] = []
     added: list[Document] = []
@@ -209,8 +215,8 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Assign slots to added documents, and return these documents. Those that already had
-    a slot are copied.
+    """Assign slots to the added documents and return these documents. A document that already has a slot is
+    copied first.
     """
     placed: list[Document] = []
     changed = dict(slots)

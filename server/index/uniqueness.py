@@ -1,8 +1,8 @@
-"""Uniqueness of values: which documents have which unique values.
+"""Uniqueness of values: which documents contain which unique values.
 
-An attribute is unique if it has the option `unique` or the type `uid`, also inside components. A value is
-taken if another document of the type has it in its published version in the same locale. Drafts neither take
-values nor are rejected. An empty text does not count as a value.
+An attribute is unique if it has the option `unique` or the type `uid`. This also applies to attributes inside
+components. A value is taken if a different document of the same content type contains it in its published
+version in the same locale. Drafts neither take values nor are rejected. Empty texts are ignored.
 """
 
 from collections import defaultdict
@@ -25,21 +25,23 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Protocol for `index.type_table.Table`: access to versions by their unique values."""
+    """Protocol for tables that find versions by their unique values.
+    `index.type_table.Table` implements it.
+    """
 
     @property
     def unique(self) -> UniqueValues:
-        """The versions by `UniqueKey`; built at first use."""
+        """The versions by `UniqueKey`. They are collected when they are first needed."""
 
 
 def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Yield the path and value of every unique attribute in a row."""
+    """Yield the path and value of each unique attribute in a row."""
     return ((at, value) for _, at, value in _unique_values(type_, values, path))
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield the items of `unique_values`, each with the content type or component that
-    defines the attribute.
+    """Yield the same items as `unique_values`. Each is preceded by the content type or component that defines
+    the attribute.
     """
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
@@ -50,7 +52,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that occur in several components of the row."""
+    """Yield the paths of unique values that occur in more than one component in the row."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -60,7 +62,7 @@ def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
-    """Return a version's keys for the index of unique values."""
+    """Return the keys under which a version is listed in the index of unique values."""
     values = unique_values(document.type, document.read_row()[VALUES])
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
@@ -73,9 +75,10 @@ def find_taken(
     locale: str,
     is_checked: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[KeyPath, list[Document]]]:
-    """Yield the path of each unique value that is taken, with the other published documents that have it.
+    """Yield the path of each unique value that is taken, together with the other published documents that
+    contain the value.
 
-    `is_checked` selects which attributes of the type are checked, by name.
+    `is_checked` is a function that returns whether an attribute of a type is checked, by name.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -86,7 +89,9 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each unique value that several documents have: its path, the value, and all versions with it."""
+    """Yield each unique value that several documents contain. The result consists of the path, the value, and
+    all versions with that value.
+    """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:
             yield path, value, documents

@@ -1,8 +1,8 @@
-"""Index of users and roles as documents, so that content can relate to them.
+"""Index of users and roles. They are indexed as documents, so that content can have relations to them.
 
-Users are stored in the accounts database and change independently of content. When a request needs them and
-their version has changed, the index of users is updated. Then the content's snapshot is joined with it.
-Passwords and other secrets are never indexed.
+Users are stored in the accounts database and can change when content does not. So if a request needs users,
+the index of users is first updated if their version number has changed. Then the snapshot of the content is
+joined with that index. Passwords and other secrets are never indexed.
 """
 
 import threading
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders of the users and roles at one moment. `version` is the users' version."""
+    """Tables and orders for the users and roles at one moment. `version` is the
+    version number of the users.
+    """
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -39,7 +41,7 @@ NO_USERS = UserTables()
 
 
 class UserIndex:
-    """Index of a site's users. Thread-safe."""
+    """Index of the users in a site. Thread-safe."""
 
     def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
@@ -52,16 +54,16 @@ class UserIndex:
 
     @property
     def version(self) -> int:
-        """The users' current version."""
+        """The current version number of the users. It increases when users change."""
         return self._users.version
 
     def tables(self, schema: Schema, settings: Settings) -> UserTables:
-        """Return the tables of current users and roles."""
+        """Return the tables for the current users and roles."""
         with self._lock:
             return self._current(schema, settings)
 
     def join(self, snapshot: Snapshot, settings: Settings) -> Snapshot:
-        """Return the snapshot joined with the current users."""
+        """Return the snapshot joined with the current users and roles."""
         with self._lock:
             tables = self._current(snapshot.schema, settings)
             before, joined = self._joined
@@ -79,7 +81,7 @@ class UserIndex:
         return self._tables
 
     def _build(self, schema: Schema, settings: Settings) -> None:
-        """Build the tables from all users and roles."""
+        """Build the tables from scratch, with all users and roles."""
         changes = self._users.changes(0)
         documents = [_user_document(schema.types[USER], u, settings) for u in changes.users]
         self._documents = {document.id: document for document in documents}
@@ -88,7 +90,9 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Apply changed users. If users were deleted, everything is rebuilt."""
+        """Update the tables with the changed users. If users were deleted, rebuild
+        the tables from scratch.
+        """
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
@@ -105,7 +109,7 @@ class UserIndex:
 
 
 def join(snapshot: Snapshot, users: UserTables) -> Snapshot:
-    """Return the snapshot joined with users and roles."""
+    """Return the snapshot joined with the given users and roles."""
     return snapshot.joined(users.tables, users.orders, users.version) if users.tables else snapshot
 
 
@@ -131,14 +135,17 @@ def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
-    """Return a value for each attribute of the type. Missing ones, including secrets, are empty."""
+    """Return a value for each attribute of the content type. Attributes that are missing, which include
+    secrets, get empty values.
+    """
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
 def _modification_time(path: Path) -> str:
-    """Return a file's modification time as a timestamp; the epoch if it is missing.
+    """Return the time at which a file was last modified, as a timestamp. If the file is missing, return
+    1970-01-01.
 
-    It is the same in all processes.
+    The result is the same in all processes.
     """
     try:
         return from_seconds(path.stat().st_mtime)
