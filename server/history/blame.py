@@ -1,4 +1,4 @@
-"""Blame: for each attribute, and each line of a text, the version that last changed it."""
+"""Blame: finds the version that last changed each attribute, and each line of a text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ MAX_VERSIONS = 500  # The oldest of these counts as the origin of everything bef
 
 @dataclass(slots=True)
 class Blame:
-    """Origin of an attribute's value: the version that last changed it.
+    """The version that last changed the value of an attribute.
 
-    `lines` has the origin of each line if the value is a text with several lines.
+    If the value is a text with several lines, `lines` contains the version that last changed each line.
     """
 
     version: Version
@@ -27,7 +27,7 @@ class Blame:
 def blame(
     attributes: Sequence[Attribute], versions: Iterable[tuple[Version, Values | None]], budget: Budget
 ) -> dict[str, Blame]:
-    """Return the origin of each attribute that has a value.
+    """Return the version that last changed each attribute. Attributes without a value are omitted.
 
     `versions` are the versions of one file with their values, oldest first. Raises LimitError if the budget
     is exhausted.
@@ -51,7 +51,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of a text, each with the version that last changed it."""
+    """Return the lines of a text. Each is paired with the version that last changed it."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

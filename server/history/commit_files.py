@@ -1,4 +1,4 @@
-"""Readers for the files of a commit: configuration, documents and media."""
+"""Readers for the files in a commit: configuration, documents and media."""
 
 import os
 import tempfile
@@ -36,19 +36,19 @@ Facts = Callable[[str, Blob], ImageFacts]  # for the path and blob of a media fi
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Parsed entries by path, each with the blob that it was parsed from."""
+    """Entries that were already parsed, by path. Each is stored with the blob that it was parsed from."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
 
 
 def configuration_files(blobs: Blobs) -> dict[str, Blob]:
-    """Return those files of a commit that contain the site's configuration."""
+    """Return the files in a commit that contain the site's configuration."""
     return {path: blob for path, blob in blobs.items() if is_configuration(path)}
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the site's configuration at a commit.
+    """Return the configuration of the site at a commit.
 
     Copies the commit's configuration files to a temporary folder. Raises SetupError if the configuration is
     invalid, StorageError if the disk is full, and GitError.
@@ -67,7 +67,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Return a blob's content as an open, unnamed temporary file.
+    """Return the content of a blob as an open, unnamed temporary file.
 
     Raises NotFoundError if the clone does not contain the blob, and StorageError if the disk is full.
     """
@@ -90,9 +90,9 @@ def open_blob(root: Path, blob: Blob) -> IO[bytes]:
 def read_entries(
     store: Store, blobs: Blobs, known: KnownEntries, facts: Facts
 ) -> tuple[dict[str, Entry], int]:
-    """Parse a commit's files. Returns the entries by path, and the number of bytes read.
+    """Parse the files in a commit. Return the entries by path, and the number of bytes that were read.
 
-    An entry in `known` is reused if its file and timestamps are the same.
+    An entry in `known` is reused if its file and timestamps have not changed.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -119,7 +119,9 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """Yield the paths of documents, and of media descriptions whose media file may be in a bucket."""
+    """Yield the paths of documents, and the paths of media descriptions. The media file itself may be in a
+    bucket instead of in the commit.
+    """
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
             is_description_only = (
@@ -134,7 +136,9 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """Return a file's known entry if parsing the file again would give an equal entry; otherwise None."""
+    """Return the known entry for a file if parsing the file would produce an identical entry. Otherwise,
+    return None.
+    """
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
         return None
@@ -144,13 +148,17 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry, but with the previous document object if the two documents are equal."""
+    """Return the entry. If its document is identical to the previous document, the
+    previous object is used.
+    """
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches whose files have at most BATCH_BYTES together, or one larger file."""
+    """Group paths into batches. The files in a batch have at most BATCH_BYTES in total, but a larger file
+    gets a batch of its own.
+    """
     part: list[str] = []
     size = 0
     for path in paths:
@@ -181,7 +189,7 @@ RenamesKey = tuple[str, Schema, tuple[str, ...], str]  # a commit, and what dete
 
 
 class Renames:
-    """Cache of the renames in the commits of the served branch. Thread-safe."""
+    """Cache of the renames in the commits on the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -189,11 +197,11 @@ class Renames:
         self._lock = threading.Lock()
 
     def are_known(self, state: State) -> bool:
-        """Return whether `of` can return the renames from its cache, without running git."""
+        """Return whether the result of `of` is cached, so that git need not be run."""
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames in all commits, up to the last commit that the site has seen."""
+        """Return the renames in all commits up to the last one that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

@@ -1,6 +1,6 @@
 """States of a site at past commits (docs/history.md).
 
-A state is built from a similar state that is in memory, by replacing only the documents that differ.
+A state is built from a similar state that is already in memory. Only the documents that differ are replaced.
 """
 
 import logging
@@ -64,10 +64,11 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """The site's state at one commit, and what it was built from; `size` is approximate, in bytes.
+    """The state of the site at one commit, and the files that it was built from. `size` is its approximate
+    size in bytes.
 
-    `lacking` are the pictures whose formats do not exist yet. `mark` is the value of `Pictures.mark` when
-    this was last checked.
+    `lacking` contains the pictures whose formats do not exist yet. `mark` is the value of `Pictures.mark` at
+    the last check for new formats.
     """
 
     commit: str
@@ -82,7 +83,8 @@ class PastState:
 class PastStates:
     """Cache of states at past commits. Thread-safe.
 
-    A state that is larger than the whole cache is stored outside of it; only the last such state is kept.
+    A state that is larger than the whole cache is stored separately. Only the most recent one of these is
+    kept.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -106,23 +108,24 @@ class PastStates:
         self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Resolve a name to a commit id; it may be an id, a tag, a branch, or a time such as `2026-11-01`.
+        """Return the commit id for a name. The name is a commit id, a tag, a branch, or a time such as
+        `2026-11-01`.
 
-        Raises ValidationError if nothing matches, and ConflictError if the site has no commits.
+        Raises ValidationError if no commit matches, and ConflictError if the site has no commits.
         """
         if COMMIT_ID.fullmatch(name) and self._find_known(name):
             return name
         return self._resolve(name, self._find)
 
     def branch(self, name: str) -> str:
-        """Return the last commit of a branch, or "" if the branch does not exist.
+        """Return the last commit on a branch, or "" if the branch does not exist.
 
         Raises ConflictError if the site has no commits.
         """
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Resolve a name with `find`. The result is cached until the repository's refs change."""
+        """Return the result of `find` for a name. It is cached until a ref in the repository changes."""
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
@@ -143,7 +146,9 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths that differ between two commits, or between a commit and the disk (`last=""`)."""
+        """Return the paths of files that differ between two commits. If `last` is "", compare the first
+        commit with the files on disk.
+        """
         root = self.site.root
         before = read_tree(root, first)
         if last:
@@ -158,12 +163,14 @@ class PastStates:
         return current | deleted | committed_changes
 
     def hold(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it in memory. Raises ConflictError if it is invalid."""
+        """Build the state at a commit and keep it in memory permanently. Raises ConflictError if the state is
+        invalid.
+        """
         self.held = self.at(commit)
         return self.held
 
     def is_kept(self, commit: str) -> bool:
-        """Return whether the state at a commit is in memory and up to date."""
+        """Return whether the state at a commit is in memory and is up to date."""
         past = self._find_known(commit)
         return past is not None and not self._is_outdated(past)
 
@@ -172,11 +179,15 @@ class PastStates:
         return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
-        """Return all states in memory: the cached ones, least recently used first, then the pinned ones."""
+        """Return all states in memory. The cached states come first, least recently used first; the permanent
+        states follow.
+        """
         return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
-        """Return the state at a commit. Raises ConflictError if its configuration is invalid."""
+        """Return the state at a commit. Raises ConflictError if the configuration is
+        invalid at that commit.
+        """
         past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
             return past
@@ -199,7 +210,9 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state at a commit for a request: past content, current permissions and limits."""
+        """Return the state with which to process a request at a commit. It has past content, but current
+        permissions and limits.
+        """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
             self._begin_scaling()
@@ -249,11 +262,11 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Return whether picture formats that the state lacks may exist now."""
+        """Return whether picture formats that were missing from the state may have been created."""
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
-        """Return the state with all picture formats that exist now. The caller must hold the lock."""
+        """Return the state after adding all picture formats that exist now. The caller must hold the lock."""
         mark, blobs, entries = self.pictures.mark(), past.known.blobs, dict(past.known.entries)
         lacking = set(past.lacking)
         for path in past.lacking:
@@ -273,7 +286,7 @@ class PastStates:
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
         """Return the file that contains a format of a picture.
 
-        If the file was deleted, returns None and starts to generate it in the background.
+        If the file has been deleted, return None and start to regenerate it in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):
@@ -283,7 +296,7 @@ class PastStates:
         return file
 
     def _begin_scaling(self) -> None:
-        """Start the background thread that generates missing formats, unless it is running."""
+        """Start the background thread that generates missing formats, unless it is already running."""
         if self._scaling is not None and self._scaling.is_alive():
             return
         with self._lock:
@@ -304,7 +317,7 @@ class PastStates:
             log.exception("can't scale the pictures of past commits; the next request tries again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
-        """Return the path and blob of each picture whose formats must be generated."""
+        """Return the path and blob of each picture whose formats have yet to be generated."""
         candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
             candidates |= self._deleted
@@ -322,27 +335,33 @@ class PastStates:
         return entry is not None and entry.signature == signature_of(self.site.root / path)
 
     def _current(self) -> PastState:
-        """Return the current state. Its `known.blobs` contain only files without uncommitted changes."""
+        """Return the current state. Its `known.blobs` contains only files that have
+        no uncommitted changes.
+        """
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
         return PastState(committed.commit, state, configuration, KnownEntries(same, entries), 0)
 
     def _blobs_of(self, head: str) -> Blobs:
-        """Return the files of the checked-out commit, cached."""
+        """Return the files in the checked-out commit. The result is cached."""
         if self._head[0] != head:
             self._head = head, read_tree(self.site.root, head) if head else {}
         return self._head[1]
 
     def schema(self, commit: str) -> Schema:
-        """Return the schema at a commit. Raises ConflictError if the configuration is invalid there."""
+        """Return the schema at a commit. Raises ConflictError if the configuration
+        is invalid at that commit.
+        """
         past = self._find_known(commit)
         if past is not None:
             return past.configuration.schema
         return self._configuration(commit, read_tree(self.site.root, commit), self._current()).schema
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
-        """Return the configuration at a commit. Equal schemas of different commits become the same object."""
+        """Return the configuration at a commit. If the schemas at different commits are identical, the same
+        object is used for all of them.
+        """
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
         configuration = self._configurations.get(ids)
         if configuration is None:
@@ -362,7 +381,9 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the state to build on: same schema, most files in common. None if no schema matches."""
+        """Return the state from which to build a new one: the one with the same schema and the most files in
+        common. Return None if no state has the same schema.
+        """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
 
@@ -385,7 +406,7 @@ class PastStates:
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with small caches; all past states share one fragment cache."""
+        """Return the snapshot with small caches. All past states share one cache for fragments."""
         rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
@@ -394,7 +415,7 @@ class PastStates:
 
 
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
-    """Return the blob of a media file at a commit, or None if the file on disk is still the same."""
+    """Return the blob of a media file at a commit. Return None if the file on disk is still identical."""
     blob = past.at(commit).known.blobs.get(path)
     return None if blob is None or past.is_as_today(path, blob) else blob
 
@@ -403,10 +424,12 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that checks whether a commit matches `since` and `author`; "" matches every commit.
+    """Return a function that tests whether a commit matches both `since` and `author`. An empty string
+    matches every commit.
 
-    `since` is a time (a date means its beginning), or a commit; then that commit and all before it are
-    excluded. `author` is part of a name, or an e-mail address. Raises ValidationError if `since` is invalid.
+    `since` is a time or a commit. A date means the start of the day. For a commit, that commit and all
+    commits before it do not match. `author` is a part of the author's name, or an email address. Raises
+    ValidationError if `since` is invalid.
     """
     time, word = read_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
-"""Sizes and formats of pictures in commits, identified by the picture's bytes.
+"""Sizes and formats of the pictures in commits. A picture is identified by its bytes.
 
-They depend only on the bytes, so all workers and commits share them. Missing formats are generated in the
-background, like those of files on disk.
+The results depend only on the bytes, so all workers and commits share them. Missing formats are generated in
+the background, in the same way as for files on disk.
 """
 
 from functools import partial
@@ -31,10 +31,10 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the facts about the picture in a blob.
+        """Return the properties of the picture in a blob.
 
-        If a file on disk has the same content, pass its signature as `on_disk`; this is faster. Raises
-        StorageError if the disk is full.
+        If a file on disk has the same content, pass its signature as `on_disk`, because this is faster.
+        Raises StorageError if the disk is full.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -48,7 +48,7 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return a picture's formats for a response, or None if they have not been generated yet."""
+        """Return the formats of a picture for a response, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
@@ -59,15 +59,15 @@ class Pictures:
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
-        """Return whether formats of the picture are missing and can be generated."""
+        """Return whether formats for the picture are missing and can be generated."""
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.formats(path, picture) is None
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate the formats of a picture. Returns False if that fails and should be retried.
+        """Generate the formats for a picture. Return False if this fails and should be retried.
 
-        A damaged picture gets no formats; that counts as success.
+        For a damaged picture, no formats are generated, but the result is True.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:
@@ -79,7 +79,7 @@ class Pictures:
             return False
 
     def mark(self) -> int:
-        """Return `ImageCache.mark`, which changes when formats are added."""
+        """Return `ImageCache.mark`, a value that changes when formats are added."""
         return self._image_cache.mark()
 
     def _read(self, blob: Blob, ending: str) -> Picture:

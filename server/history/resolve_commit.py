@@ -1,4 +1,4 @@
-"""Resolution of names to commits, with errors that explain what is missing."""
+"""Resolution of names to commits. If a name can't be resolved, the error explains what is missing."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site f
 
 
 def no_repository(root: Path) -> str:
-    """Return the reason why a site is not in a git repository."""
+    """Return the reason why a site is not in a git repository, as a message."""
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)
@@ -43,15 +43,16 @@ def require_head(root: Path) -> str:
 
 
 def require_git(root: Path) -> None:
-    """Raise ConflictError with the reason if git can't read the site's repository."""
+    """Raise ConflictError if git can't read the site's repository. The error contains the reason."""
     if git(root, "rev-parse", "--git-dir") is None:
         raise ConflictError(no_repository(root))
 
 
 def find_named(root: Path, log: CommitLog, name: str) -> str:
-    """Resolve a name to a commit id; tries commit id, tag, branch and time (`2026-11-01`), in this order.
+    """Return the commit id for a name. The name is tried as a commit id, a tag, a branch and a time
+    (`2026-11-01`), in this order.
 
-    Raises ValidationError if nothing matches, and ConflictError if the site has no commits.
+    Raises ValidationError if no commit matches, and ConflictError if the site has no commits.
     """
     head, time = require_head(root), read_time(name)
     commit = find_commit(root, name)

@@ -1,4 +1,4 @@
-"""Restoring an earlier version: it becomes the body of an ordinary write."""
+"""Restoring of an earlier version. The earlier values become the body of an ordinary write."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,12 +14,12 @@ from server.schema.model import Attribute
 def restore_values(
     attributes: Iterable[Attribute], values: Values, fields: Iterable[str], viewer: Viewer
 ) -> dict[str, Any]:
-    """Return the request data that writes earlier values of some attributes again.
+    """Return the request body that restores the earlier values of some attributes.
 
-    Left out, because a write would reject or misread them:
-    - media files that no longer exist, and relation targets that the viewer must not see
+    These values are omitted, because a write would reject or misinterpret them:
+    - media files that no longer exist, and relation targets that the viewer may not see
     - attributes that were passwords
-    - attributes in components that another schema hides
+    - attributes in components that are hidden by a schema in `Viewer.others`
     """
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}

@@ -25,9 +25,9 @@ _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file that differs from the last commit, and its document.
+    """A file that differs from the last commit, and the document that it contains.
 
-    `type` is None if no content type claims the file.
+    `type` is None if the file belongs to no content type.
     """
 
     change: FileChange
@@ -43,11 +43,11 @@ class ChangedFile:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths to commit; two for a renamed file."""
+        """The paths to commit. A renamed file has two: the old and the new path."""
         return tuple(path for path in (self.change.before, self.change.path) if path)
 
     def version(self, head: str) -> Version:
-        """Convert to an uncommitted version of the document; `head` is the last commit."""
+        """Return the change as an uncommitted version of the document. `head` is the last commit."""
         change = self.change
         after = "" if change.status == "D" else change.path
         before = "" if change.status == "A" else change.before or change.path
@@ -55,11 +55,11 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes, by path.
+    """Return the files with uncommitted changes, sorted by path. Files that the actor may not see completely
+    are omitted.
 
-    Includes only those that the actor may see completely.
-
-    Files without a content type, such as schemas, require full access. Raises ConflictError if git fails.
+    To see files that belong to no content type, such as schemas, the actor needs full access. Raises
+    ConflictError if git fails.
     """
     roots = {root or "." for root in site.roots}
     try:
@@ -94,7 +94,9 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Return whether an actor may see all content of a file, and of the path that it was renamed from."""
+    """Return whether an actor may see all content in a file. If the file was renamed, this also applies to
+    the file at its old path.
+    """
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))
     return actor.everything or all(type_ is not None and _sees_type(actor, type_) for type_ in types)
@@ -105,7 +107,7 @@ def _sees_type(actor: Actor, type_: Type) -> bool:
 
 
 def _owner(state: State, path: str) -> Type | None:
-    """Return the content type of the documents at a path."""
+    """Return the content type to which a path belongs, or None."""
     if path.startswith(f"{UPLOADS}/"):
         return state.schema.types[UPLOAD]
     claim = Layout(state.schema, state.settings).claim(path)
@@ -119,7 +121,7 @@ def commit_changes(
     message: str,
     by: Authorship,
 ) -> str:
-    """Commit some of the changed files as they are now. Returns the commit's id.
+    """Commit the current content of some changed files. Return the id of the commit.
 
     Raises ValidationError if a path has no changes or the message is empty. Raises ConflictError with git's
     message if the commit fails.
@@ -151,9 +153,10 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return a file's content, its path if it is large, or None if it was deleted.
+    """Return the content of a file. If the file is large, return its path instead. If the file was deleted,
+    return None.
 
-    Raises ConflictError for a link.
+    Raises ConflictError for a symbolic link.
     """
     file = root / path
     if file.is_symlink():

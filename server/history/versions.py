@@ -1,6 +1,6 @@
-"""Versions of a document in git: the commits that changed its files, also before renames.
+"""Versions of a document in git: the commits that changed its files, including those before a rename.
 
-The history is searched for the document's current paths and for all paths that it ever used.
+The history is searched for the document's current paths and for all paths that the document has ever had.
 """
 
 import threading
@@ -27,12 +27,12 @@ ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status lette
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One change to one file of a document, in a commit; `commit` is None for an uncommitted change.
+    """One change to one file of a document in a commit. `commit` is None for an uncommitted change.
 
-    - `type`: the document's current type, or None
-    - `parent`: the previous commit, or "" for the first one
-    - `path`: the path after the change, or "" if the file was deleted
-    - `before`: the path before the change, or "" if the file is new
+    - `type`: the current content type of the document, or None.
+    - `parent`: the previous commit, or "" for the first commit.
+    - `path`: the path after the change, or "" if the file was deleted.
+    - `before`: the path before the change, or "" if the file is new.
     """
 
     type: Type | None
@@ -47,9 +47,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """Kinds of files that a commit changed, for permission checks; `claims` has one claim per permission.
+    """The kinds of files that a commit changed. They determine the required permissions. `claims` contains
+    one claim for each permission.
 
-    `others` is set if the commit changed schemas, or content that belongs to no current type.
+    `others` is set if the commit changed schemas, or content that belongs to no current content type.
     """
 
     claims: tuple[Claim, ...]
@@ -59,7 +60,7 @@ class Subjects:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """All commits up to a commit, newest first, and all paths that each document ever used."""
+    """All commits up to a certain commit, newest first, and all paths that each document has ever had."""
 
     head: str
     schema: Schema
@@ -90,7 +91,7 @@ class Timeline:
 
 
 class Versions:
-    """Versions of all documents on a site. Thread-safe."""
+    """Access to the versions of all documents in a site. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -98,7 +99,7 @@ class Versions:
         self._lock = threading.Lock()
 
     def timeline(self, state: State, commit: str = "") -> Timeline:
-        """Return the timeline up to a commit, or up to HEAD if `commit` is ""."""
+        """Return the timeline up to a commit. If `commit` is "", the timeline ends at HEAD."""
         if commit:
             return self._read(state, commit)
         head, cached = head_commit(self.site.root), self._timeline
@@ -130,11 +131,11 @@ class Versions:
         commit: str = "",
         sees: Callable[[Claim], bool] = lambda _: True,
     ) -> list[Version]:
-        """Return a document's versions, newest first. Uncommitted changes come before all commits.
+        """Return the versions of a document, newest first. Uncommitted changes come before all commits.
 
-        With `commit`, only versions up to that commit are returned, and `state` must be the state at the
-        commit. If a file was renamed from a path for which `sees` returns False, its history starts at the
-        rename.
+        If `commit` is given, only versions up to that commit are returned, and `state` must be the state at
+        that commit. `sees` is a function that returns whether a path is visible. If a file was renamed from a
+        path that is not visible, the history of the file starts at the rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -168,11 +169,13 @@ class Versions:
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Return whether the document exists now. Without `drafts`, it must be published."""
+        """Return whether the document exists now. Unless `drafts` is set, only a published version counts."""
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
-        """Return the documentId of a single type, even if it was deleted; "" if it never existed."""
+        """Return the documentId of a single type's document, even if the document has been deleted. Return ""
+        if it has never existed.
+        """
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
         return next(chain(ids, earlier), "")
@@ -193,7 +196,9 @@ class Versions:
         committed: Collection[str],
         claim: "partial[Claim | None]",
     ) -> Iterator[Version]:
-        """Yield the uncommitted changes to files at `paths`; those in `committed` are in the last commit."""
+        """Yield the uncommitted changes to the files at `paths`. `committed` contains those paths whose files
+        exist in the last commit.
+        """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
             return
@@ -245,7 +250,8 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return when a version was committed, or when its uncommitted file was last modified.
+    """Return the time at which a version was committed. For an uncommitted change, return the time at which
+    the file was last modified.
 
     Returns None for an uncommitted deletion.
     """
@@ -266,9 +272,11 @@ _UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, *, drafts: bool
 ) -> list[Deleted]:
-    """Return documents that existed before and were deleted, not renamed; the last deleted one comes first.
+    """Return the documents that were deleted, most recently deleted first. Renamed documents are not
+    included.
 
-    Each one's versions start with the default locale. Without `drafts`, only published versions count.
+    The versions of each document start with the default locale. Unless `drafts` is set, only published
+    versions are considered.
     """
     last_changes = _last_changes(timeline)
     existing = {key[1] for key in state.snapshot.claims if key[0] == type_.uid}
@@ -288,7 +296,9 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change of each path: its status, and the commit and its position in the timeline."""
+    """Return the last change to each path: its status, the position of the commit in the timeline, and the
+    commit.
+    """
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
         for change in commit.changes:
@@ -301,7 +311,7 @@ def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
 def _deletions(
     timeline: Timeline, last_changes: dict[str, tuple[str, int, Commit]], paths: set[str], *, drafts: bool
 ) -> Iterator[tuple[int, Version]]:
-    """Yield the deletions at these paths that are not renames, with their position in the timeline."""
+    """Yield the deletions at these paths, with their position in the timeline. Renames are not included."""
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, commit = last_changes[path]

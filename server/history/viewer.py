@@ -1,4 +1,4 @@
-"""Visibility of values in earlier versions of documents."""
+"""Visibility of the values in earlier versions of documents."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +12,10 @@ from server.site.site import State
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """An actor that views earlier versions; `state` determines which relation targets are drafts.
+    """An actor that views earlier versions. `state` determines which relation targets are drafts.
 
-    `others` are additional schemas whose private attributes are hidden too: when a branch is read, the served
-    schema and the schema at the commit.
+    `others` contains additional schemas whose private attributes are also hidden. When a request reads a
+    branch, these are the served schema and the schema at the commit.
     """
 
     actor: Actor
@@ -23,29 +23,29 @@ class Viewer:
     others: tuple[Schema, ...] = ()
 
     def attributes(self, type_: Type) -> list[Attribute]:
-        """Return those attributes of a type whose history the actor may see."""
+        """Return those attributes of a content type whose history the actor may see."""
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
         """Return whether the actor may see the history of an attribute.
 
-        Hidden are private attributes, passwords, derived relations, and relations to types that the actor may
-        not find.
+        The actor may not see private attributes, passwords, derived relations, and relations to content types
+        that the actor may not read.
         """
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
         return attribute.type != "relation" or not attribute.target or may_find(self.actor, attribute.target)
 
     def is_hidden_elsewhere(self, type_: Type, attribute: Attribute) -> bool:
-        """Return whether a schema in `others` hides an attribute."""
+        """Return whether a schema in `others` hides the attribute."""
         types = (schema.types.get(type_.uid) for schema in self.others)
         found = (one.attributes.get(attribute.name) for one in types if one)
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the relation targets that the actor may see.
+        """Return those relation targets that the actor may see.
 
-        Targets that are not published require the permission to read drafts.
+        To see targets that are not published, the actor needs the permission to read drafts.
         """
         if attribute.type != "relation":
             return targets

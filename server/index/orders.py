@@ -29,8 +29,8 @@ class ColumnKey(NamedTuple):
 class PathKey(NamedTuple):
     """Cache key for an order by values in related documents.
 
-    Each entry contains the path to a value as a tuple of positions in rows, and whether the sort is
-    descending.
+    `paths` contains two values for each sort key: the path to the value, as a tuple of positions in rows, and
+    whether the sort is descending.
     """
 
     uid: str

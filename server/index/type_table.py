@@ -79,8 +79,8 @@ class Slots:
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
-        """Return the block that contains a slot, as a copy that can be modified. If there is no such block,
-        create it.
+        """Return a mutable copy of the block that contains a slot. The first call for a block stores the copy
+        in `changed`.
         """
         number = slot >> SLOT_BITS
         if number not in changed:

@@ -1,1 +1,3 @@
-"""Merging of branches: documents by attribute, other texts by line, all other files as a whole."""
+"""Merging of branches. Documents are merged attribute by attribute, and other texts line by line. All other
+files are taken completely from one side.
+"""

@@ -1,4 +1,4 @@
-"""Checks of a merge: permissions of the actor, and validity of the result."""
+"""Checks before a merge: whether the actor has the required permissions, and whether the result is valid."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,12 +19,13 @@ from server.write.validate import check
 
 
 def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[str, File]) -> None:
-    """Raise ForbiddenError if the actor lacks a permission for one of the merge's changes.
+    """Raise ForbiddenError if the actor lacks a permission for one of the changes in the merge. These
+    permissions are required:
 
-    - Documents: the permission for each change, and for drafts that the merge changes or publishes also the
+    - For documents: the permission for each change. If the merge changes or publishes drafts, also the
       permission to read drafts.
-    - Media: the permission to upload or to delete.
-    - All other files, such as schemas: full access.
+    - For media: the permission to upload or to delete.
+    - For all other files, such as schemas: full access.
     """
     for three in documents.values():
         if three.action:
@@ -40,7 +41,9 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Return whether the branch has published the document, so its draft is gone there."""
+    """Return whether the branch has published the document. If so, its draft no
+    longer exists on the branch.
+    """
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
     return draft is not None and draft.base is not None and draft.theirs is None
@@ -49,8 +52,8 @@ def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
 def require_valid(before: PastState, after: PastState) -> None:
     """Raise ValidationError if a document that the merge creates or changes is invalid.
 
-    If the merge changes a schema, other documents that become invalid count too. Raises ConflictError if two
-    files claim the same document version, or if a file can't be parsed.
+    If the merge changes a schema, also raise ValidationError for other documents that become invalid. Raises
+    ConflictError if two files claim the same document version, or if a file can't be parsed.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -71,7 +74,7 @@ def require_valid(before: PastState, after: PastState) -> None:
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults in unchanged documents that result from a changed schema."""
+    """Yield the faults that a changed schema causes in documents that the merge does not change."""
     if before.configuration.shape == after.configuration.shape:
         return
     old_claims = before.state.snapshot.claims
@@ -86,7 +89,7 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults of a document in a snapshot, ignoring the files in `left_out`."""
+    """Yield the faults in a document, checked against a snapshot. The files in `left_out` are ignored."""
     yield from _check_document(document)
     if document.status != PUBLISHED:
         return
@@ -110,7 +113,9 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError if merged documents are invalid together with uncommitted content of the site."""
+    """Raise ValidationError if the merged documents are invalid in combination with uncommitted content on
+    the site.
+    """
     left_out = set(touched)
     faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]
     if faults:

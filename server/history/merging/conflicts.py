@@ -1,4 +1,4 @@
-"""Conflicts of a merge: how they are reported, and how a request resolves them."""
+"""Conflicts in a merge: how the response reports them, and how a request resolves them."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -23,10 +23,10 @@ _EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"s
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A request's resolution of conflicts, by document name and by file path.
+    """The resolution of conflicts that a request contains, by document name and by file path.
 
-    For a document: one side ("ours" or "theirs") for all attributes, or for each attribute a side or
-    `{"value": …}`.
+    For a document, it is either one side ("ours" or "theirs") for all attributes, or a choice for each
+    attribute: a side, or `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse `resolve` in a request body. Raises ValidationError."""
+    """Parse the field `resolve` in a request body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -65,10 +65,10 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 
 @dataclass(slots=True)
 class Unmerged:
-    """Conflicts of a merge that the request does not resolve.
+    """Collector for the conflicts in a merge that the request does not resolve.
 
-    `known` and `known_files` record all conflicts, to detect resolutions of something that is not in
-    conflict.
+    `known` and `known_files` contain all conflicts, including resolved ones. They are used to reject
+    resolutions for documents and files without a conflict.
     """
 
     resolution: Resolution
@@ -78,9 +78,9 @@ class Unmerged:
     known_files: set[str] = field(default_factory=set)
 
     def side_of_file(self, path: str) -> str:
-        """Return the side that the request chose for a conflicting file.
+        """Return the side that the request has chosen for a file with a conflict.
 
-        If the request chose none, records the conflict and returns "".
+        If the request has not chosen a side, record the conflict and return "".
         """
         self.known_files.add(path)
         side = self.resolution.files.get(path, "")
@@ -91,10 +91,11 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return how the request resolves a document: chosen sides and new values, both by attribute.
+        """Return how the request resolves the conflicts in a document: the chosen sides and the new values,
+        both by attribute.
 
-        If an attribute has no resolution, records the conflict and returns None. If one side deleted the
-        document, the attribute name is "".
+        If an attribute has no resolution, record the conflict and return None. If one side deleted the
+        document, the conflict concerns the whole document, and the attribute name is "".
         """
         conflicts = tuple(conflicts)
         names = dict.fromkeys(str(c.path[0]) if c.path else "" for c in conflicts)
@@ -110,7 +111,7 @@ class Unmerged:
         return sides, {n: choice[n]["value"] for n in names if _is_value(choice[n])}
 
     def require_known(self) -> None:
-        """Raise ValidationError if the request resolves something that is not in conflict."""
+        """Raise ValidationError if the request resolves a document or file that has no conflict."""
         known = {name for name, _ in self.known}
         for name, choice in self.resolution.documents.items():
             if name not in known:
@@ -124,7 +125,7 @@ class Unmerged:
     def require_none(self, viewer: Viewer) -> None:
         """Raise UnmergedError if there are unresolved conflicts.
 
-        The error contains the values that the viewer may see.
+        The error contains only values that the viewer may see.
         """
         if not self.documents and not self.files:
             return
@@ -145,7 +146,9 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Describe a document's conflict: the side that deleted it, or attributes with their three values."""
+    """Describe the conflict in a document as JSON: either which side deleted the document, or the attributes
+    with a conflict and their values on the three sides.
+    """
     document, row = three.any, dict[str, Any]()
     row = {
         "document": name,
@@ -168,7 +171,9 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function from an attribute name to its three values, or to {} if hidden from the viewer."""
+    """Return a function that returns the values of an attribute on the three sides. If the attribute is
+    hidden from the viewer, the function returns {}.
+    """
     type_, sides = three.type, three.values
     is_readable = may_find(viewer.actor, type_.uid)
     if three.any.status == DRAFT:
@@ -189,7 +194,7 @@ def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any
 
 
 def _short(value: Any) -> Any:
-    """Shorten a value: texts are cut, other long values become None."""
+    """Shorten a long value. Texts are truncated, and other values are replaced by None."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
     return value if len(json.dumps(value, default=str)) <= MAX_VALUE_CHARS else None

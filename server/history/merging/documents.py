@@ -1,4 +1,6 @@
-"""Merging of documents: finds the documents that a branch has changed, and generates their merged files."""
+"""Merging of documents. This module finds the documents that a branch has changed, and generates their merged
+files.
+"""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -26,7 +28,9 @@ Key = tuple[str, str, str, str]  # uid of the type, documentId, locale, status
 
 @dataclass(frozen=True, slots=True)
 class Three:
-    """A document version on the three sides of a merge; a side is None where the version does not exist."""
+    """A document version on the three sides of a merge: base, ours and theirs. A side is None if the version
+    does not exist there.
+    """
 
     base: Version | None
     ours: Version | None
@@ -34,26 +38,28 @@ class Three:
 
     @property
     def any(self) -> Document:
-        """The document on any side where it exists."""
+        """The document on the first side that contains it."""
         side = self.theirs or self.ours or self.base
         assert side
         return side.document
 
     @property
     def paths(self) -> set[str]:
-        """The document's file paths on all sides."""
+        """The paths of the document's file on all sides."""
         return {side.path for side in (self.base, self.ours, self.theirs) if side}
 
     @property
     def values(self) -> tuple[Values | None, Values | None, Values | None]:
-        """The attribute values in base, ours and theirs."""
+        """The attribute values on the three sides: base, ours and theirs."""
         sides = (self.base, self.ours, self.theirs)
         base, ours, theirs = (values_of(side.document) if side else None for side in sides)
         return base, ours, theirs
 
     @property
     def action(self) -> str:
-        """What the merge does to the document: "create", "update", "delete" or ""."""
+        """What the merge does to the document: "create", "update" or "delete". It is "" if the merge does not
+        change the document.
+        """
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:
@@ -62,11 +68,11 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        """Merge the attributes. In conflicts, theirs wins."""
+        """Merge the attributes. For conflicts, the value from theirs is used."""
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        """Merge the attributes. In conflicts, ours wins."""
+        """Merge the attributes. For conflicts, the value from ours is used."""
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
@@ -78,10 +84,10 @@ class Three:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Decisions for conflicts in keys that are not attributes.
+    """Decisions about conflicts in keys that are not attributes.
 
-    `side_of` returns the side chosen for a file, or "". `settled` are the attributes whose conflicts are
-    decided; it contains "" if the conflict is about the whole document.
+    `side_of` is a function that returns the chosen side for a file, or "". `settled` contains the attributes
+    whose conflicts have been resolved. It contains "" if the conflict concerns the whole document.
     """
 
     side_of: Callable[[str], str]
@@ -89,15 +95,18 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """Return a version's name in requests and responses: TYPE/ID/LOCALE, with /draft appended for a draft."""
+    """Return the name of a version in requests and responses: TYPE/ID/LOCALE. For a draft, the name ends with
+    /draft.
+    """
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the document versions that the branch has changed, by key, parsed with the merged schema.
+    """Return the document versions that the branch has changed, by key. They are parsed with the merged
+    schema.
 
-    Files that can't be parsed are left out; they are merged like other files.
+    Files that can't be parsed are omitted. They are merged in the same way as files that are not documents.
     """
     claimed = {p: file for p, file in files.items() if _is_document(store, p)}
     read = read_files(store.root, [s for f in claimed.values() for s in (f.base, f.ours, f.theirs)])
@@ -114,7 +123,9 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Drop documents whose file can't be parsed on one side. Otherwise they would count as deleted there."""
+    """Remove documents whose file can't be parsed on one of the sides. Without this, they would be treated as
+    deleted on that side.
+    """
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
         path
@@ -143,7 +154,7 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values, using the chosen side for each conflicting attribute."""
+    """Return the merged values. For each attribute with a conflict, the chosen side is used."""
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -164,11 +175,12 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if the merge would copy a password that is another kind of attribute in the branch.
+    """Raise ConflictError if the merge would copy a password from a branch where that attribute is not a
+    password.
 
-    If the attribute is not a password in the branch's schema (`theirs`), the branch stores whatever a client
-    sent: plain text, or a hash that the client made. Values in `given` come from the merge request and are
-    already hashed.
+    If the attribute is not a password in the branch's schema (`theirs`), the branch contains whatever a
+    client sent: plain text, or a hash that the client generated. Values in `given` come from the merge
+    request and are already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -183,7 +195,7 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether the value contains a password that is another kind of attribute in `theirs`."""
+    """Return whether the value contains a password that is not a password in the schema `theirs`."""
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -198,16 +210,20 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    """Return whether the conflict must be decided for the whole attribute, not for a part of its value."""
+    """Return whether the conflict must be resolved for the whole attribute, because it can't be resolved for
+    a part of the value.
+    """
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
 
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the texts of a version's files so that they contain `values`; None means that a file is deleted.
+    """Return the texts of a version's files so that they contain `values`. For a deleted file, the text is
+    None.
 
-    If the lines of both sides can be merged, formatting and comments come from both; otherwise from ours.
+    If the lines of both sides can be merged, formatting and comments come from both sides. Otherwise, they
+    come from ours.
     """
     base, ours, theirs = three.base, three.ours, three.theirs
     if values is None:
@@ -227,7 +243,7 @@ def write_merged(
 def _is_kept(three: Three, decisions: Decisions) -> bool:
     """Return whether to keep a version that one side deleted.
 
-    This is possible if the other side changed only keys that are not attributes, and that side was chosen.
+    It is kept if the other side changed only keys that are not attributes, and the request chose that side.
     """
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
@@ -259,7 +275,7 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _with_other_keys(
     changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
 ) -> Changes:
-    """Return our changes, combined with their changes of keys that are not attributes."""
+    """Return the changes from ours, combined with the changes from theirs to keys that are not attributes."""
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
@@ -274,7 +290,7 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Return whether a text parses as this document version with these values."""
+    """Return whether a text can be parsed as this document version and contains these values."""
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

@@ -1,10 +1,11 @@
-"""Merges of a branch into the served branch or into another one.
+"""Merges from one branch into another, which can be the served branch.
 
-A merge is first planned, stored as an unreferenced commit and validated. Then, for a branch that is not
-checked out, git moves the branch to the commit.
+First, a merge is planned, stored as an unreferenced commit, and validated. If the target branch is not
+checked out, git then moves the branch to the commit.
 
-For the served branch, the merged files are written to disk like any write. The journal records both parents
-before that, so if git is busy or the server is killed, the merge is committed later.
+If the target is the served branch, the merged files are written to disk in the same way as for any write.
+Before that, both parents are recorded in the journal. So if git is busy or the server is killed, the merge is
+committed later.
 """
 
 import tempfile
@@ -50,7 +51,9 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that is to be served: its changed files, and a check that they still fit the served state."""
+    """A commit that will be served. It contains the changed files, and a function that checks whether they
+    still fit the served state.
+    """
 
     joined: Joined
     changeset: Changeset
@@ -58,12 +61,10 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Write the files of a commit to disk and move the served branch to it.
+    """Write the files in a commit to disk, and move the served branch to the commit.
 
-    Returns the commit for the response.
-
-    Raises CommitError while git is busy, ConflictError if one of the files has changed in the meantime, and
-    the errors of `require_fit` and `Site.write_here`.
+    Returns the commit id for the response. Raises CommitError if git is busy, ConflictError if one of the
+    files has changed since the merge was planned, and the errors of `require_fit` and `Site.write_here`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -80,7 +81,7 @@ def _put(arrival: Arrival, context: Context) -> None:
 
 @contextmanager
 def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
-    """Context manager: block other commits of the site, and hold git's index lock."""
+    """Context manager: block other commits to the site, and hold the lock on git's index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
             raise CommitError("other commits are taking too long")
@@ -99,7 +100,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
     """Move the branch to the commit.
 
-    Returns False if the branch has moved; then the journal commits the merge later.
+    Returns False if another process has moved the branch. In this case, the journal commits the merge later.
     """
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
@@ -119,7 +120,7 @@ _MAX_NAMED_FILES = 20  # Files named in an error.
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A requested merge of the branch `name` into the branch `into` ("" for the served one)."""
+    """A request to merge the branch `name` into the branch `into`. "" means the served branch."""
 
     name: str
     into: str
@@ -130,9 +131,10 @@ class MergeRequest:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Result of a merge; `result` is "merge", "fast-forward" or "nothing".
+    """Result of a merge. `result` is "merge", "fast-forward" or "nothing".
 
-    `commit` is the target branch's new commit, or "pending". `documents` and `files` count the changed ones.
+    `commit` is the new commit on the target branch, or "pending". `documents` and `files` are the numbers of
+    changed documents and files.
     """
 
     into: str
@@ -143,7 +145,9 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Raised if the branch changed after the merge was planned; `reason` is the error of a refused write."""
+    """Raised if the branch has changed since the merge was planned. `reason` is the error that rejected the
+    write.
+    """
 
     def __init__(self, reason: ConflictError | None = None) -> None:
         self.reason = reason
@@ -152,7 +156,7 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A planned and validated merge, with its unreferenced commit and the commit message."""
+    """A merge that is planned and validated. It contains the unreferenced commit and the commit message."""
 
     plan: Plan
     commit: str
@@ -166,14 +170,14 @@ class _Ready:
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        """Return the result of this merge, after it was made."""
+        """Return the result to report after this merge has been completed."""
         result = "fast-forward" if self.sides.is_forward else "merge"
         return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
 
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """A merge prepared as a write: the files to write to disk, and the commit to make."""
+    """A merge prepared as a write: the files to write to disk, and the commit to create."""
 
     ready: _Ready
     changeset: Changeset
@@ -181,17 +185,17 @@ class _Files:
 
 
 class Merger:
-    """Merger of a site's branches. Thread-safe and multi-process-safe."""
+    """Merger for the branches of a site. Safe for several threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
         self._lock = threading.Lock()  # One merge at a time, to avoid failed attempts.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
-        """Merge one branch into another, completely or not at all.
+        """Merge one branch into another. If an error is raised, nothing is merged.
 
-        Raises NotFoundError, ForbiddenError, ConflictError, UnmergedError if there are conflicts,
-        ValidationError if the result violates the schema, StorageError and BusyError.
+        Raises NotFoundError, ForbiddenError, ConflictError, StorageError and BusyError. Raises UnmergedError
+        if there are conflicts, and ValidationError if the result violates the schema.
         """
         served = self.branches.served()
         into = request.into or served
@@ -237,7 +241,9 @@ class Merger:
         return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
-        """Create the commit of a plan. A fast-forward needs none and returns the branch's commit."""
+        """Create the commit for a plan. A fast-forward needs no new commit, so the branch's commit is
+        returned.
+        """
         sides = plan.sides
         if sides.is_forward:
             return sides.theirs
@@ -277,7 +283,7 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        """Execute a prepared merge if the git remote accepts it. Returns the commit for the response."""
+        """Execute a prepared merge if the git remote accepts it. Return the commit id for the response."""
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():
@@ -288,7 +294,9 @@ class Merger:
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError if the merge would write to a folder, or to a file with uncommitted changes."""
+        """Raise ConflictError if the merge would change a file that has uncommitted changes, or write a file
+        where a folder exists.
+        """
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
             description = f"{folder} is a folder here, and a file in the branch"
@@ -310,7 +318,7 @@ class Merger:
             )
 
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
-        """Prepare the files to write to disk, and the commit, with git's hooks and filters applied.
+        """Prepare the files to write to disk, and the commit. git's hooks and filters are applied.
 
         Raises ConflictError if a hook rejects the commit, or if git is busy.
         """
@@ -341,7 +349,7 @@ class Merger:
         return _Files(ready, changeset, Joined(sides.ours, sides.theirs, commit))
 
     def _write(self, files: _Files, by: Authorship) -> str:
-        """Write the files and commit them. Returns the commit for the response."""
+        """Write the files and commit them. Return the commit id for the response."""
         message = files.ready.message.rpartition("\n\nBifolio-Actor: ")[0]
         signed = Authorship(by.actor, by.name, by.email, message)
         fit = partial(self._require_fit, files.ready)
@@ -353,7 +361,9 @@ class Merger:
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise _Overtaken, ConflictError or ValidationError if the merge no longer fits the served state."""
+        """Raise _Overtaken, ConflictError or ValidationError if the served state has changed in a way that
+        prevents the merge.
+        """
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
         if head != ours:
@@ -369,7 +379,9 @@ class Merger:
 
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
-    """Return the files that the merge changes and that have uncommitted changes, on disk or in the index."""
+    """Return those files changed by the merge that also have uncommitted changes, on
+    disk or in git's index.
+    """
     written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)
 

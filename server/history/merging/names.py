@@ -1,8 +1,8 @@
-"""Check for file names in commits that must not be written to disk: reserved or too long.
+"""Check for file names in commits that must not be written to disk, because they are reserved or too long.
 
-A git tree can contain any name, and `git fetch` accepts it. Written to disk, a file called `.GIT/config`
-would change the repository's configuration on a file system that ignores case. Some file systems also ignore
-certain characters or suffixes.
+A git tree can contain any name, and `git fetch` accepts it. But writing a file called `.GIT/config` to a file
+system that ignores case would change the repository's configuration. Some file systems also ignore certain
+characters or suffixes.
 """
 
 import os
@@ -21,11 +21,10 @@ _MAX_NAME_BYTES = 255  # The limit in most file systems.
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:
-    """Return the first path that must not be written, and the reason.
+    """Return the first path that must not be written to disk, and the reason. If all paths are allowed,
+    return two empty strings.
 
-    Returns two empty strings if all are allowed.
-
-    Paths are relative to the site at `root`, and begin with `../` outside of it, as in `changed_files`.
+    Paths are relative to the site at `root`. Paths outside the site begin with `../`, as in `changed_files`.
     """
     prefix = prefix_of(root)
     reserved = ((path, reason) for path in sorted(paths) if (reason := _reserved_reason(path, prefix)))
@@ -44,5 +43,7 @@ def _reserved_reason(path: str, prefix: str) -> str:
 
 
 def _plain(part: str) -> str:
-    """Normalize a path component as file systems do that ignore case, characters or suffixes."""
+    """Normalize a path component in the same way as file systems that ignore case, certain characters or
+    suffixes.
+    """
     return _IGNORED_END.sub("", _IGNORED_CHARS.sub("", part)).casefold()

@@ -1,7 +1,7 @@
-"""Merging of keys in a document's file that are not attributes: unknown keys, and the service's own fields.
+"""Merging of keys that are not attributes: unknown keys in a document's file, and Bifolio's own fields.
 
-If a component in an attribute contains such keys, the attribute is merged as one value, because the
-components on two sides can't be matched.
+If a component contains unknown keys, the attribute that contains the component is merged as a single value,
+because the components on the two sides can't be matched.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,9 +23,11 @@ _COMPONENT_KEYS = ("id", "__component")  # Allowed in every component.
 def merge_other_keys(
     base: Version | None, ours: Version, theirs: Version
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys that only theirs changed, and the keys that both changed, each with theirs' values.
+    """Return two mappings: the keys that only theirs changed, and the keys that both sides changed. Both
+    contain the values from theirs.
 
-    REMOVE marks a removed key. The service's own fields that both changed are left out, so ours are kept.
+    REMOVE marks a removed key. If both sides changed one of Bifolio's own fields, the field is omitted, so
+    the value from ours is kept.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -42,7 +44,7 @@ def merge_other_keys(
 
 
 def changes_other_keys(base: Version, other: Version) -> bool:
-    """Return whether two versions differ in a key that is not an attribute."""
+    """Return whether two versions differ in at least one key that is not an attribute."""
     changed, _ = merge_other_keys(base, base, other)
     return bool(changed.keys() - set(FILE_FIELDS))
 
@@ -67,7 +69,9 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether the attribute's value contains a component with a key that its type lacks."""
+    """Return whether the attribute's value contains a component with a key that the component's type does not
+    define.
+    """
     if not attribute.holds_components:
         return False
     trees = tree if isinstance(tree, list) else [tree]

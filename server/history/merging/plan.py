@@ -1,4 +1,4 @@
-"""Plan of a merge: the new content of each changed file, as a text or a git object."""
+"""Plan for a merge. It contains the new content of each changed file, as a text or as a git object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -48,9 +48,9 @@ Outcome = str | Staged | None  # a text, a git object, or None for a deleted fil
 
 @dataclass(slots=True)
 class Plan:
-    """The files that a merge changes in the target branch, and the documents in these files.
+    """The files that a merge changes on the target branch, and the documents in these files.
 
-    `their_schema` is the schema of the merged branch; it is set only if changed documents have passwords.
+    `their_schema` is the schema of the merged branch. It is set only if changed documents contain passwords.
     """
 
     sides: Sides
@@ -61,10 +61,11 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Planner of merges. It writes git objects, but changes no branch and no file on disk.
+    """Planner for merges. It writes git objects, but it does not change branches or files on disk.
 
-    With `whole`, everything in the repository is merged as git does, including links and files outside of the
-    site; if the merged configuration is invalid, documents are parsed with the previous schema.
+    If `whole` is set, all files in the repository are merged as git would merge them, including symbolic
+    links and files outside the site. If the merged configuration is invalid, documents are then parsed with
+    the previous schema.
     """
 
     past: PastStates
@@ -79,10 +80,10 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge; `changeset` reads the target branch's files (ours).
+        """Plan a merge. `changeset` reads the files on the target branch (ours).
 
-        Raises ForbiddenError, ConflictError, UnmergedError if there are conflicts, and ValidationError if the
-        resolution names something that is not in conflict.
+        Raises ForbiddenError and ConflictError. Raises UnmergedError if there are conflicts, and
+        ValidationError if the request resolves a document or file that has no conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -114,7 +115,7 @@ class Planner:
     def _configuration(
         self, plan: Plan, files: Mapping[str, File], before: PastState, unmerged: Unmerged
     ) -> tuple[Schema, Settings]:
-        """Merge the configuration files. Returns the merged schema and settings.
+        """Merge the configuration files. Return the merged schema and settings.
 
         Raises ForbiddenError and ConflictError.
         """
@@ -167,7 +168,9 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document: a text is merged by line, any other file comes from one side."""
+        """Add a file that is not a document to the plan. A text is merged line by line; any other file is
+        taken completely from one side.
+        """
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
             return
@@ -179,7 +182,7 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """Merge a text by line. Returns None if that is impossible."""
+        """Merge a text line by line. Return None if that is impossible."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
@@ -232,7 +235,7 @@ class Planner:
                 plan.outcomes[path] = outcome
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        """Return whether the merge deletes or moves our document at this path."""
+        """Return whether the merge deletes or moves the document that ours has at this path."""
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 
@@ -243,7 +246,7 @@ class Planner:
         merged: Merged,
         choices: tuple[dict[str, str], dict[str, Any]],
     ) -> Values | None:
-        """Return a document's values after its conflicts are resolved. Raises ValidationError."""
+        """Return the values of a document after resolving its conflicts. Raises ValidationError."""
         sides, given = choices
         values = resolved_values(three, merged, sides)
         if values is None or not given:

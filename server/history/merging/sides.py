@@ -21,7 +21,7 @@ MERGE_HINT = "merge the branch with git"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Three commits: `theirs` is merged into `ours`, and `base` is their merge base."""
+    """The three commits in a merge. `theirs` is merged into `ours`, and `base` is their merge base."""
 
     base: str
     ours: str
@@ -29,18 +29,18 @@ class Sides:
 
     @property
     def is_merged(self) -> bool:
-        """Whether ours already contains theirs."""
+        """Whether ours already contains the commit from theirs."""
         return self.base == self.theirs
 
     @property
     def is_forward(self) -> bool:
-        """Whether theirs contains ours, so the merge is a fast-forward."""
+        """Whether theirs contains the commit from ours. If so, the merge is a fast-forward."""
         return self.base == self.ours
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file changed in ours or theirs. A side is None if the file does not exist there."""
+    """A file that ours or theirs has changed. A side is None if the file does not exist there."""
 
     base: Staged | None
     ours: Staged | None
@@ -48,18 +48,18 @@ class File:
 
     @property
     def is_theirs(self) -> bool:
-        """Whether only theirs changed the file."""
+        """Whether only theirs has changed the file."""
         return self.ours == self.base and self.theirs != self.base
 
     @property
     def is_merged(self) -> bool:
-        """Whether ours already has the merged content."""
+        """Whether the file in ours already has the merged content."""
         return self.theirs in (self.base, self.ours)
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A document version on one side, with the content of its file."""
+    """A document version on one side of a merge, and the content of its file."""
 
     document: Document
     data: bytes
@@ -71,7 +71,7 @@ class Version:
 
 
 def sides_of(root: Path, ours: str, theirs: str) -> Sides:
-    """Return the sides for a merge of two commits. Raises ConflictError if there is no merge base."""
+    """Return the sides for a merge of two commits. Raises ConflictError if they have no merge base."""
     base = merge_base(root, ours, theirs)
     if not base:
         raise ConflictError("The branches have no common commit")
@@ -79,11 +79,11 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
 
 
 def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File]:
-    """Return the files that ours or theirs changed since base, by path relative to the site.
+    """Return the files that ours or theirs has changed since base. Paths are relative to the site.
 
-    Raises ConflictError if theirs contains a path that must not be written to disk. Unless `whole`, theirs
-    must also not change links, file modes, or files outside of the site or in .bifolio/ (ConflictError), and
-    only a limited number of files (LimitError).
+    Raises ConflictError if theirs contains a path that must not be written to disk. Unless `whole` is set,
+    two more rules apply to theirs: a change to a symbolic link, a file mode, or a file outside the site or in
+    .bifolio/ raises ConflictError, and too many changed files raise LimitError.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -106,14 +106,16 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
-    """Raise ConflictError if a commit contains paths that must not be written to disk (see `names`)."""
+    """Raise ConflictError if a commit contains paths that must not be written to
+    disk (see `merging.names`).
+    """
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
         raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {reason}", {"files": [path]})
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if one of the merged paths would be inside another that is a file."""
+    """Raise ConflictError if a merged path would be inside a folder whose path is also that of a file."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -122,14 +124,14 @@ def require_places(paths: Collection[str]) -> None:
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:
-    """Return whether the change is only to the content of a regular file inside the site."""
+    """Return whether the change affects only the content of a regular file inside the site."""
     modes = {file.mode for file in versions if file}
     is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))
 
 
 def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> None:
-    """Raise ConflictError if the change is not only to the content of a regular file."""
+    """Raise ConflictError unless the change affects only the content of a regular file."""
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(
@@ -144,7 +146,7 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
-    """Return the contents of files by git object id. Files that are too large for documents are left out."""
+    """Return the contents of files by git object id. Files that are too large to be documents are omitted."""
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}
