@@ -19,7 +19,7 @@ def restore_values(
     These values are omitted, because a write would reject or misinterpret them:
     - media files that no longer exist, and relation targets that the viewer may not see
     - attributes that were passwords
-    - attributes in components that are hidden by a schema in `Viewer.others`
+    - attributes of components that a schema in `Viewer.others` hides
     """
     names = set(fields)
     data = {a.name: _input(a, values.get(a.name), viewer) for a in attributes if a.name in names}

@@ -38,7 +38,7 @@ class Three:
 
     @property
     def any(self) -> Document:
-        """The document on the first side that contains it."""
+        """The document on a side where it exists: theirs if possible, otherwise ours, otherwise base."""
         side = self.theirs or self.ours or self.base
         assert side
         return side.document

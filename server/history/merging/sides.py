@@ -115,7 +115,9 @@ def require_writable(
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if a merged path would be inside a folder whose path is also that of a file."""
+    """Raise ConflictError if the merge would put a file inside a folder whose path is also the path of a
+    file.
+    """
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:

@@ -1,1 +1,1 @@
-"""The git remote of a site: fetch, merge and push commits."""
+"""The git remote of a site: fetches, merges and pushes commits."""

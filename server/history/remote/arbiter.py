@@ -1,11 +1,11 @@
 """Writes that the git remote must accept before they are served.
 
-If two machines make conflicting writes, the remote accepts only one. Each write is first an unreferenced
-commit, prepared on the served state. After the remote has accepted the commit, it is served, so readers never
-see a write that is rejected later.
+If two machines make conflicting writes, the remote accepts only one of them. Each write is first prepared on
+the served state and stored as an unreferenced commit. The commit is served only after the remote has accepted
+it, so readers never see a write that is later rejected.
 
-If another machine pushed first, its commits are merged, and the write is prepared again as a change of the
-state that it was originally prepared on.
+If another machine has pushed first, its commits are merged. Then the write is prepared again, as a change to
+the state on which it was originally prepared.
 """
 
 import logging
@@ -52,10 +52,10 @@ BATCH_WRITES = 16  # Limit for one push.
 
 
 class Arbiter:
-    """Writer that pushes each write before serving it. Thread-safe and multi-process-safe.
+    """Writer that pushes each write before serving it. Safe for several threads and processes.
 
-    Writes that arrive during a push are pushed together next time. Each gets its own commit, prepared on top
-    of the previous one.
+    Writes that arrive during a push are pushed together in the next push. Each write gets its own commit,
+    which is prepared on top of the previous one.
     """
 
     def __init__(
@@ -64,7 +64,9 @@ class Arbiter:
         notify: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """Create the writer; `notify` gets each pushed commit, `queue` orders the machines' pushes."""
+        """Create the writer. `notify` is called with each pushed commit. `queue` determines the order in
+        which machines push.
+        """
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
         self._pusher = Pusher(takeover)
@@ -75,9 +77,10 @@ class Arbiter:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `Site.write`, after the remote has accepted the commit.
+        """Perform a write like `Site.write`, but serve it only after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if others changed the same files, and the errors of `prepare`.
+        Raises RemoteError, OvertakenError if another client has changed the same files, and the errors of
+        `prepare`.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
@@ -87,7 +90,7 @@ class Arbiter:
     # --- group pushes ----------------------------------------------------------------------------------
 
     def _lead(self, first: "Attempt[Any, Any]") -> None:
-        """Process waiting writes in groups, until the write `first` has succeeded or failed."""
+        """Process the waiting writes in groups until the write `first` has succeeded or failed."""
         while not first.is_over:
             group: list[Attempt[Any, Any]] = []
             time.sleep(min(self._fairness.left, first.left))
@@ -104,10 +107,10 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes, then serve them. With `ask`, fetches before that.
+        """Push a group of writes, then serve them. If `ask` is set, fetch first.
 
-        Removes the writes from `group` that must wait. Raises RemoteError if the remote accepts none of the
-        remaining ones.
+        Writes that must wait are removed from `group`. Raises RemoteError if the remote accepts none of the
+        remaining writes.
         """
         first, began = group[0], time.monotonic()
         if (
@@ -143,16 +146,16 @@ class Arbiter:
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Keep only the writes of these links in the group, and put the others back into the queue."""
+        """Reduce the group to the writes of these links. Put the remaining writes back into the queue."""
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
 
     def _prepare(self, level: Level, group: "list[Attempt[Any, Any]]") -> "list[Link]":
-        """Prepare a chain of writes to push together, starting with the first. Each becomes a commit.
+        """Prepare a chain of writes that are pushed together. Each write becomes a commit.
 
-        If the first write can't be prepared, it fails. If a later one can't be prepared on top of the chain,
-        the chain ends before it, and the write waits until the chain is served or has failed.
+        If the first write can't be prepared, it fails. If a later write can't be prepared on top of the
+        chain, the chain ends before it. That write then waits until the chain has been served or has failed.
         """
         links: list[Link] = []
         chain = Chain(self.root, self.site.current().snapshot)
@@ -181,7 +184,7 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        """Add a prepared write to the chain. Returns whether another write can be prepared on top of it."""
+        """Add a prepared write to the chain. Return whether the next write can be prepared on top of it."""
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
@@ -203,9 +206,11 @@ class Arbiter:
     def commit(
         self, contents: Callable[[], Contents], message: str, documents: list[str], by: Authorship
     ) -> str:
-        """Commit files as they are on disk if the remote accepts the commit; see `Committer.commit_files`.
+        """Commit the current content of files on disk if the remote accepts the commit (see
+        `Committer.commit_files`).
 
-        `contents` returns the files. It is called again after other machines have pushed.
+        `contents` is a function that returns the files. It is called again if other machines have pushed
+        first.
         """
 
         def make(level: Level) -> Made:
@@ -223,10 +228,11 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: exclude other pushes and merges, after waiting at most `seconds` for them.
+        """Context manager: block other pushes and merges. Wait at most `seconds` until those in progress have
+        finished.
 
-        Yields whether it waited for other machines; they may have pushed, so the caller must fetch. The
-        reason for an unavailable remote is only logged, because it contains addresses and file names.
+        Yields whether it had to wait for other machines. They may have pushed, so the caller must then fetch.
+        If the remote is unavailable, the reason is only logged, because it contains URLs and file names.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -240,9 +246,10 @@ class Arbiter:
             raise type(error)("" if hidden else error.message) from error
 
     def _agree(self, make: Callable[[Level], Made]) -> tuple[Level, Made]:
-        """Create a commit and push it, if there is anything to commit; retry if another machine pushed first.
+        """Create a commit and push it, unless there is nothing to commit. Retry if another machine has pushed
+        first.
 
-        Returns the commit, and the state below it.
+        Returns the state below the commit, and the commit.
         """
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:
@@ -257,7 +264,7 @@ class Arbiter:
 
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
-        """See `server.site.writing.preparing.agreeing`."""
+        """Implements `server.site.writing.preparing.agreeing`."""
         with self._exclusive():
             level = self._pusher.level(commit=commit)
             agreed = level.head == base
@@ -277,8 +284,8 @@ class Arbiter:
     ) -> None:
         """Serve a write that the remote has accepted.
 
-        `written` contains the files of earlier writes in the same chain. Raises NotServedError if local edits
-        conflict with the write.
+        `written` contains the files that earlier writes in the same chain changed. Raises NotServedError if
+        local edits conflict with the write.
         """
         commit, names, by = made.commit, {ref_name(level.branch): made.commit}, attempt.by
         joined = Joined(level.head, commit, commit, exact=True, changed=made.changed, at=made.at, names=names)

@@ -1,4 +1,4 @@
-"""One write that waits for the remote, and is prepared again if other machines push first."""
+"""A write that is waiting for the remote. It is prepared again if other machines push first."""
 
 import logging
 import time
@@ -33,13 +33,13 @@ from server.write.context import FirstSeen
 
 log = logging.getLogger("bifolio")
 
-WRITE_TIMEOUT_S = 15.0  # Includes waiting for other writes and for the remote.
-TAKEOVER_BACKOFF_S = 0.1  # Before the next attempt to apply an accepted commit.
+WRITE_TIMEOUT_S = 15.0  # This includes the time spent waiting for other writes and for the remote.
+TAKEOVER_BACKOFF_S = 0.1  # pause before the next attempt to apply an accepted commit
 NOT_SERVED_MESSAGE = "The remote has the change, but it is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that waits for the remote: its files and the result of `prepare`."""
+    """A write that is waiting for the remote: its files and the result of `prepare`."""
 
     result: Result
 
@@ -56,13 +56,14 @@ class Attempt(Turn, Generic[Request, Result]):
 
     @property
     def left(self) -> float:
-        """The seconds left until the write times out."""
+        """The number of seconds until the write times out."""
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Record the served state that the client wants to change, before waiting for earlier writes.
+        """Record the served state that the client wants to change. This happens before the write waits for
+        earlier writes.
 
-        Errors are ignored here, because the write may succeed when its turn comes.
+        Errors are ignored here, because the write may succeed after the earlier writes.
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
@@ -72,10 +73,8 @@ class Attempt(Turn, Generic[Request, Result]):
     def commit(self, head: str, chain: Chain | None) -> Made:
         """Prepare the write and commit it on top of `head`.
 
-        With a chain, it is prepared on the chain's writes.
-
-        Conflicts are detected by comparing with the served state, because a chain's writes may never be
-        served.
+        If `chain` is given, the write is prepared on top of the chain's writes. But conflicts are detected by
+        comparing with the served state, because the chain's writes may never be served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
@@ -94,28 +93,30 @@ class Attempt(Turn, Generic[Request, Result]):
         return of_git(partial(commit_ahead, self.site, files, message, documents, self.by, head))
 
     def write_here(self) -> tuple[State, Result, str]:
-        """Write locally, without the remote."""
+        """Perform the write locally, without the remote."""
         return self.site.write_here(self.by, self.prepare, self.request)
 
     def end_with(self, answer: tuple[State, Result, str]) -> None:
-        """Finish the write successfully."""
+        """Mark the write as successful."""
         self._outcome = answer
         self.end()
 
     def fail(self, error: Exception) -> None:
-        """Finish the write with an error, unless it is finished already."""
+        """Mark the write as failed with an error, unless it has already finished."""
         if not self.is_over:
             self._outcome = error
             self.end()
 
     def answer(self) -> tuple[State, Result, str]:
-        """Return the result of the finished write, or raise its error."""
+        """Return the result of the write, or raise its error. The write must have finished."""
         if isinstance(self._outcome, Exception):
             raise self._outcome
         return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        """Raise OvertakenError if others have changed a file that the write replaces without merging."""
+        """Raise OvertakenError if another client has changed a file that this write
+        replaces without merging.
+        """
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
             raise OvertakenError(details={"files": both})
@@ -123,7 +124,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One write in a chain, and its commit on top of `head`."""
+    """One write in a chain, with its commit on top of `head`."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -131,9 +132,9 @@ class Link:
 
 
 def of_git(make: Callable[[], Made]) -> Made:
-    """Call `make` and return the commit.
+    """Call `make` and return the commit that it creates.
 
-    Raises ConflictError if a hook rejects it, and BusyError if git is busy.
+    Raises ConflictError if a hook rejects the commit, and BusyError if git is busy.
     """
     try:
         return make()
@@ -144,9 +145,10 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Apply an accepted commit to the site; retry until a time while git or other processes block it.
+    """Apply an accepted commit to the site. Retry until a given time while git or other processes prevent
+    this.
 
-    Raises NotServedError if local edits conflict with the commit, and BusyError at the timeout.
+    Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """
     while True:
         try:

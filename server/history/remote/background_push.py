@@ -1,8 +1,8 @@
-"""Background pushes, for local commits and for writes that were confirmed before their push.
+"""Background pushes of local commits, and of writes that were confirmed before they were pushed.
 
-A failed push is retried after 1 s at first, later after up to 30 s (`jobs.job.Timing`). Commits are pushed in
-order, after merging the commits of other machines by attribute. Until then they are in git, so no crash loses
-them. The log reports once that commits are waiting.
+A failed push is retried, first after 1 s and later after up to 30 s (`jobs.job.Timing`). Commits are pushed
+in order, after the commits of other machines have been merged attribute by attribute. Until a commit is
+pushed, it is stored in git, so a crash can't lose it. The log reports only once that commits are waiting.
 """
 
 import logging
@@ -24,9 +24,10 @@ MAX_ATTEMPTS = 3  # If other machines push first.
 
 
 class Outgoing(Job):
-    """Job that pushes commits; `notify` is called with each pushed commit.
+    """Job that pushes commits. `notify` is called with each pushed commit.
 
-    It pushes whatever the served branch contains and the remote lacks, so it needs no state of its own.
+    The job pushes all commits on the served branch that the remote does not have, so it needs no state of its
+    own.
     """
 
     name = "push"
@@ -50,7 +51,7 @@ class Outgoing(Job):
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
-        """Push what is due, and return the pause until the next run."""
+        """Push the commits that are due. Return the pause until the next run, in seconds."""
         is_waiting = self._failures and self._clock.monotonic() < self._again_at
         if is_waiting and not self._is_resolved():
             raise JobFailedError(self._error, self._timing.push_s)
@@ -60,20 +61,20 @@ class Outgoing(Job):
         return self._timing.push_s
 
     def _pause_s(self) -> float:
-        """Return the pause after a failure.
+        """Return the pause after a failure, in seconds.
 
-        After a conflict it is short, because a new commit may resolve it.
+        After a conflict, the pause is short, because a new commit may resolve the conflict at any time.
         """
         pause = self.backoff.pause_s(self._failures)
         return min(pause, self.backoff.first_s) if self._stuck else pause
 
     def _is_resolved(self) -> bool:
-        """Return whether there was a new commit since the conflict."""
+        """Return whether there has been a new commit since the conflict."""
         folder = self._site.git.folder
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
-        """Push the commits that the remote lacks, if any."""
+        """Push the commits that the remote does not have."""
         folder = self._site.git.folder
         mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
@@ -96,9 +97,9 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch. Returns the commit that the remote has now.
+        """Push the served branch. Return the commit at which the remote's branch is now.
 
-        Raises RemoteError, and NotTakenOverError for a conflict with the remote's commits.
+        Raises RemoteError. Raises NotTakenOverError if the remote's commits conflict with local ones.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

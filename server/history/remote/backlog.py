@@ -1,7 +1,7 @@
-"""Backlog of commits that are not pushed yet: how many, since when, and why.
+"""Backlog of commits that have not been pushed: how many there are, since when, and why.
 
-The commits are in git. The error of the last push is in a small file in .bifolio/, so all processes can read
-it.
+The commits are stored in git. The error from the last push is stored in a small file in .bifolio/, so that
+all processes can read it.
 """
 
 import json
@@ -22,10 +22,10 @@ MAX_COMMITS = 10_000  # Counting stops here.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Number of commits that are not pushed, and why.
+    """The number of commits that have not been pushed, and the reason.
 
-    `since` is the time of the oldest one, in seconds since 1970. `error` is the error of the last push, and
-    `files` are the files that both sides changed, if that is the error.
+    `since` is the time of the oldest such commit, in seconds since 1970. `error` is the error from the last
+    push. If that error is a conflict, `files` contains the files that both sides changed.
     """
 
     commits: int = 0
@@ -35,7 +35,9 @@ class Backlog:
 
 
 def backlog(root: Path, settings: Settings) -> Backlog:
-    """Return the backlog of the site at `root`. It is empty if pushing is off. Raises GitError."""
+    """Return the backlog of the site at `root`. If pushing is disabled, the backlog is empty. Raises
+    GitError.
+    """
     branch = settings.git.branch or checked_out(root)
     if not settings.git.push or not branch:
         return Backlog()
@@ -54,7 +56,9 @@ def backlog(root: Path, settings: Settings) -> Backlog:
 
 
 def _last_failure(root: Path) -> Backlog:
-    """Return a backlog with only the error of the last push; empty if that push succeeded."""
+    """Return a backlog that contains only the error from the last push. If that push succeeded, the backlog
+    is empty.
+    """
     try:
         stored = json.loads((root / STATE_FOLDER / _BACKLOG_FILE).read_bytes())
         return Backlog(error=str(stored["error"]), files=tuple(stored.get("files", ())))
@@ -63,7 +67,9 @@ def _last_failure(root: Path) -> Backlog:
 
 
 def note_error(root: Path, error: str, files: tuple[str, ...] = ()) -> None:
-    """Store the error of the last push for other processes; "" deletes it."""
+    """Store the error from the last push, so that other processes can read it. If `error` is "", delete the
+    stored error.
+    """
     if Backlog(error=error, files=files) == _last_failure(root):
         return
     path = root / STATE_FOLDER / _BACKLOG_FILE

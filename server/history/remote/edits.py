@@ -1,6 +1,6 @@
 """Uncommitted changes in the working tree, and a temporary commit that contains them.
 
-git applies the repository's filters, as it does for the repository's owner.
+git applies the repository's filters, in the same way as when the repository's owner runs git.
 """
 
 import os
@@ -18,9 +18,10 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Uncommitted change of a file: in git's index (`staged`), on disk (`edited`), or both.
+    """An uncommitted change to a file. The change is in git's index (`staged`), on disk (`edited`), or both.
 
-    `hidden` is set if git was told to assume that the file is unchanged.
+    `hidden` is set if git was told to assume that the file is unchanged (`git update-index
+    --assume-unchanged`).
     """
 
     staged: bool
@@ -29,14 +30,16 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the file was staged and edited again, so the index has content that is nowhere else."""
+        """Whether the file was staged and then edited again. If so, the index contains content that is stored
+        nowhere else.
+        """
         return self.staged and self.edited
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return those of the given paths that have uncommitted changes.
+    """Return the uncommitted changes to those of the given paths that have any.
 
-    Paths are relative to the site, and begin with `../` outside of it. Raises CommitError.
+    Paths are relative to the site. Paths outside the site begin with `../`. Raises CommitError.
     """
     full, edits_by_path = {repository.full(path): path for path in paths}, dict[str, Edit]()
     for batch in _batches(sorted(full)):
@@ -55,17 +58,17 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
-    """Return the untracked files in some folders of the site, without ignored ones."""
+    """Return the untracked files in some folders of the site. Ignored files are not included."""
     options = ("--others", "--exclude-standard", "-z", "--", *folders)
     printed = os.fsdecode(git_as_owner(repository.root, "ls-files", *options)) if folders else ""
     return {path for path in printed.split("\0") if path and not path.endswith("/")}
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create an unreferenced commit of the working tree, and return its id.
+    """Create an unreferenced commit with the current content of the working tree. Return its id.
 
-    It contains all tracked files, and the files at `paths` even if untracked. The temporary index is written
-    to `folder`. Raises CommitError.
+    The commit contains all tracked files, and also the files at `paths`, even if they are untracked. The
+    temporary index is written to `folder`. Raises CommitError.
     """
     top = repository.top
     person = Person("Bifolio", "bifolio@localhost")
@@ -88,7 +91,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths where a folder replaces a file, or a file replaces a folder."""
+    """Return the paths at which a folder has replaced a file, or a file has replaced a folder."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,8 +1,8 @@
-"""Follower of the git remote: fetches at intervals or when notified, and merges new commits.
+"""Follower of the git remote. It fetches at intervals or when it is notified, and merges new commits.
 
-Among all processes of all servers of a site, one is the follower; a file lock selects it. Failures and
-recoveries are logged once, with the time when they began. While the remote is unavailable, the interval
-grows.
+A site may have several servers with several processes each. A file lock ensures that only one of all these
+processes is the follower. A failure is logged once, and so is the recovery, including the time at which the
+failure began. While the remote is unavailable, the interval between fetches increases.
 """
 
 import logging
@@ -42,7 +42,9 @@ STATUS_INTERVAL_S = 10.0  # Interval for writing an unchanged status.
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits, unless another process does so."""
+    """Job that fetches from the remote and applies new commits, unless another process is already the
+    follower.
+    """
 
     name = "follow-remote"
     failure = "could not follow the git remote; retrying"
@@ -61,11 +63,11 @@ class Follower(Job):
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
-        """Store the clock and the wake function."""
+        """Store the clock, and the function that wakes this job."""
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
-        """Fetch once if this process is the follower, and return the pause until the next run."""
+        """Fetch once if this process is the follower. Return the pause until the next run, in seconds."""
         try:
             return self._follow(context.stopping) if self._try_lead() else self._timing.follow_remote_s
         except JobFailedError:
@@ -80,7 +82,7 @@ class Follower(Job):
         self._is_leading = False
 
     def _try_lead(self) -> bool:
-        """Try to become the follower. Returns whether this process is the follower now."""
+        """Try to become the follower. Return whether this process is now the follower."""
         if not self._is_leading:
             with ExitStack() as resources:
                 if not resources.enter_context(FileLock(state_folder(self.root) / _LOCK_FILE).held()):
@@ -93,7 +95,7 @@ class Follower(Job):
         return True
 
     def _follow(self, stopping: Event) -> float:
-        """Fetch and merge once. Returns the pause until the next fetch in seconds."""
+        """Fetch once and merge new commits. Return the pause until the next fetch, in seconds."""
         settings = self.site.state.settings
         if not settings.git.remote or settings.git.follow is None:
             delete_status(self.root)
@@ -109,14 +111,16 @@ class Follower(Job):
         return pause
 
     def _pause(self, follow: float) -> float:
-        """Return the pause: equal to the time that the remote has been unavailable, within limits."""
+        """Return the pause until the next fetch. It is as long as the remote has been unavailable, within
+        limits.
+        """
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, MAX_RETRY_INTERVAL_S))
 
     # --- one round -------------------------------------------------------------------------------------
 
     def ask(self, settings: Settings) -> RemoteStatus:
-        """Fetch once, merge new commits, and return the status."""
+        """Fetch once, merge new commits, and return the resulting status."""
         branch = settings.git.branch or checked_out(self.root)
         status = RemoteStatus(
             CURRENT, settings.git.remote, branch, self._status.commit, asked=self._status.asked
@@ -145,7 +149,7 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit, unless it was blocked before and nothing has changed since."""
+        """Apply a remote commit. If it was blocked before and nothing has changed since then, do nothing."""
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return
@@ -168,14 +172,16 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        """Fetch again if the remote's history seems to be rewritten, in case of a temporary fault."""
+        """If the remote's history seems to have been rewritten, fetch again, because this may be a temporary
+        fault.
+        """
         again = fetch(self.root, remote, branch)
         if again != theirs:
             raise NotTakenOverError("The remote returned two different commits; fetching again")
         return theirs
 
     def _count_behind(self, theirs: str) -> int:
-        """Return how many remote commits are not served yet; 0 if git fails."""
+        """Return the number of remote commits that are not served yet. Return 0 if git fails."""
         if not theirs:
             return 0
         with suppress(GitError):
@@ -192,7 +198,7 @@ class Follower(Job):
             )
 
     def _record(self, status: RemoteStatus) -> None:
-        """Store the status for other processes, and log it if it changed."""
+        """Store the status for other processes. If it has changed, also log it."""
         before = self._status
         if status.state != CURRENT:
             since = before.since if before.state != CURRENT and before.since else self._clock.time()
@@ -222,4 +228,4 @@ def _span(seconds: float) -> str:
 
 
 def _ignore_wake() -> None:
-    """Do nothing: the job has not started."""
+    """Do nothing. Used before the job has started."""

@@ -1,6 +1,7 @@
-"""Computes the commit to check out after the remote has new commits: the remote's commit, or a merge with it.
+"""Computation of the commit to check out when the remote has new commits. It is either the remote's commit or
+a merge with it.
 
-Existing commits never change; merges and re-applied changes become new commits.
+Existing commits are never changed. Merges and re-applied changes are new commits.
 """
 
 from collections.abc import Mapping
@@ -28,9 +29,10 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out. `how` is one of the constants above: its relation to the current commit.
+    """A commit to check out. `how` is one of the constants above; it describes the relation to the current
+    commit.
 
-    `taken` are files with local edits that the commit already contains, with the content of these edits.
+    `taken` contains the files whose local edits are already included in the commit, with the edited content.
     """
 
     commit: str
@@ -39,14 +41,17 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        """Whether the target lacks the current commit, so a ref must keep the current commit."""
+        """Whether the target does not contain the current commit. If so, a ref must protect the current
+        commit from deletion.
+        """
         return self.how in (RESET, REAPPLY)
 
 
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """Return the commit to check out when `head` is served and the remote's branch is at `theirs`.
+    """Return the commit to check out if `head` is served and the remote's branch is at `theirs`.
 
-    `known` is the last remote commit that `head` contains, or "". Raises NotTakenOverError for conflicts.
+    `known` is the last remote commit that `head` contains, or "". Raises NotTakenOverError if there are
+    conflicts.
     """
     root = past.site.root
     rewritten = bool(known) and not is_ancestor(root, known, theirs)
@@ -65,7 +70,7 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises NotTakenOverError for conflicts."""
+    """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
     try:
         return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
     except UnmergedError as error:
@@ -75,20 +80,24 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit to compare local edits with: `head` plus the edits already in the target."""
+    """Return the commit with which local edits are compared. It is `head` plus those edits that the target
+    already contains.
+    """
     if not target.taken:
         return head
     return make_commit(past.site.root, (head,), target.taken, _sign(past, "Local edits included in a write"))
 
 
 def _merge(past: PastStates, sides: Sides) -> str:
-    """Create a merge commit of the local and the remote's commits."""
+    """Create a commit that merges the local and the remote commits."""
     outcomes, signed = _between(past, sides), _sign(past, "Merge the remote's commits")
     return make_commit(past.site.root, (sides.ours, sides.theirs), outcomes, signed)
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit with all local changes since `base`, on top of the remote's rewritten history."""
+    """Create one commit that contains all local changes since `base`, on top of the remote's rewritten
+    history.
+    """
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
     subjects = log_output.splitlines()
@@ -98,7 +107,7 @@ def _reapply(past: PastStates, sides: Sides) -> str:
 
 
 def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | None]:
-    """Merge two commits. Returns the files that differ from `ours`, with their new content."""
+    """Merge two commits. Return the files that differ from `ours`, with their new content."""
     try:
         known = past.at(sides.ours).known
     except ConflictError as error:
@@ -110,7 +119,7 @@ def _between(past: PastStates, sides: Sides) -> Mapping[str, bytes | Staged | No
 
 
 def content_of(outcome: Outcome) -> bytes | Staged | None:
-    """Convert a file's outcome to the form that a commit needs."""
+    """Convert the outcome for a file to the form that is needed to create a commit."""
     return outcome.encode() if isinstance(outcome, str) else outcome
 
 
@@ -120,7 +129,7 @@ def _sign(past: PastStates, message: str) -> Signed:
 
 
 def _conflict_error(error: UnmergedError) -> NotTakenOverError:
-    """Return the error for conflicts: one line that names the documents and files."""
+    """Return the error that reports conflicts in one line. It names the documents and files."""
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])

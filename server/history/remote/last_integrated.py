@@ -1,7 +1,7 @@
-"""Ref that records which commit of a remote branch was merged last.
+"""Ref that records the commit from a remote branch that was merged last.
 
-It shows whether the remote only added commits or rewrote its history, and which commits are local and not
-pushed.
+With this ref, Bifolio can detect whether the remote has only added commits or has rewritten its history, and
+which local commits have not been pushed.
 """
 
 from datetime import UTC, datetime
@@ -19,20 +19,20 @@ def ref_name(branch: str) -> str:
 
 
 def last_commit(root: Path, branch: str) -> str:
-    """Return the commit of a remote branch that was merged last, or ""."""
+    """Return the commit from a remote branch that was merged last, or "" if none was merged."""
     return ref_commit(root, ref_name(branch))
 
 
 def remember(root: Path, branch: str, commit: str) -> None:
-    """Record a commit of a remote branch as merged. Raises CommitError."""
+    """Record that a commit from a remote branch was merged. Raises CommitError."""
     if last_commit(root, branch) != commit:
         git_as_owner(root, "update-ref", ref_name(branch), commit)
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Create a ref for a commit, so git does not delete the commit. Returns the ref's name.
+    """Create a ref to a commit, so that git does not delete the commit. Return the name of the ref.
 
-    Reuses an existing ref if possible. Raises CommitError and GitError.
+    If possible, an existing ref is reused. Raises CommitError and GitError.
     """
     options = ("--count=1", "--format=%(refname)", f"--points-at={commit}", "--", f"{_BEFORE_REF}/{branch}/")
     if existing := (git(root, "for-each-ref", *options) or "").strip():

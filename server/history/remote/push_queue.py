@@ -1,7 +1,8 @@
-"""Queue of threads for group pushes: the first thread (the leader) does the work for all waiting threads.
+"""Queue of threads for group pushes. The first thread is the leader, which does the work for all waiting
+threads.
 
-If a piece of work must run in the thread that requested it, the leader sends it there and waits for the
-result.
+Some work must run in the thread that requested it. For such work, the leader sends a job to that thread and
+waits for the result.
 """
 
 import threading
@@ -14,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Turn:
-    """A thread that waits in the queue."""
+    """A thread that is waiting in the queue."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -23,7 +24,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the turn's own thread. Returns its result or raises its exception."""
+        """Run a job in the thread that this turn belongs to. Return its result or raise its exception."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -34,7 +35,7 @@ class Turn:
         return results[0]
 
     def end(self) -> None:
-        """Finish the turn, so its thread stops waiting."""
+        """Finish the turn. Its thread stops waiting."""
         self.is_over = True
         self._jobs.put(False)
 
@@ -43,9 +44,9 @@ class Turn:
         self._jobs.put(True)
 
     def wait(self) -> bool:
-        """Run jobs from the leader until the turn ends or its thread becomes the leader.
+        """Run jobs from the leader until the turn ends or this thread becomes the leader.
 
-        Returns whether the thread is the leader now.
+        Returns whether this thread is now the leader.
         """
         while not isinstance(job := self._jobs.get(), bool):
             try:
@@ -59,7 +60,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """Waiting threads in order of arrival."""
+    """The waiting threads, in the order in which they arrived."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,9 +68,9 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Wait until the turn is over.
+        """Wait until the turn has finished.
 
-        If its thread becomes the leader, `lead` is called and must finish the turn.
+        If this thread becomes the leader, `lead` is called. It must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

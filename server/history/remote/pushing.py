@@ -1,6 +1,6 @@
-"""Pushes the served branch, after merging the remote's commits.
+"""Pushes of the served branch. The remote's commits are merged first.
 
-The caller must hold the takeover lock, so no other process merges at the same time.
+The caller must hold the takeover lock, so no other process can merge at the same time.
 """
 
 import random
@@ -13,18 +13,20 @@ from server.history.remote.takeover import Takeover, served_branch
 from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
 
-PUSH_TIMEOUT_S = 10.0  # For one fetch or push.
+PUSH_TIMEOUT_S = 10.0  # timeout for one fetch or push
 MIN_TIMEOUT_S = 5.0  # A push gets at least this time, even if the write times out soon.
 LOST_RESPONSE_TIMEOUT_S = (
     3.0  # After a push without a response: how long to check whether the remote has the commit.
 )
-POLL_INTERVAL_S = 0.2  # Between these checks.
+POLL_INTERVAL_S = 0.2  # pause between these checks
 BACKOFF_S = 2.0  # After a timeout, requests fail at once for this long.
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The checked-out commit `head`, which contains all fetched commits, and the remote's commit `tip`."""
+    """The checked-out commit (`head`) and the commit of the remote's branch (`tip`). `head` contains all
+    commits that were fetched.
+    """
 
     branch: str
     head: str
@@ -32,7 +34,9 @@ class Level:
 
 
 class Pusher:
-    """Pusher of the served branch. All methods require the takeover lock (`Takeover.exclusive`)."""
+    """Pusher for the served branch. The caller of any method must hold the takeover lock
+    (`Takeover.exclusive`).
+    """
 
     def __init__(self, takeover: Takeover) -> None:
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
@@ -41,16 +45,16 @@ class Pusher:
 
     @property
     def settings(self) -> Settings:
-        """The site's current settings."""
+        """The current settings of the site."""
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the fetched commits of the remote into the served branch. Returns the result.
+        """Merge the commits that were fetched from the remote into the served branch. Return the result.
 
-        Fetches first with `ask`, if nothing was fetched yet, or if the remote was unavailable the last time;
-        so a write that can't be pushed fails before it changes anything. The fetch may take `seconds`. If
-        `commit` already contains the remote's commits, as a merge commit may, they are not merged again.
-        Raises RemoteError, and NotTakenOverError for conflicts.
+        Fetches first if `ask` is set, if nothing has been fetched yet, or if the remote was unavailable the
+        last time. So if a write can't be pushed, it fails before it changes anything. The fetch may take up
+        to `seconds`. If `commit` already contains the remote's commits, as a merge commit may, they are not
+        merged again. Raises RemoteError. Raises NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -67,11 +71,11 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push a commit that contains the remote's last known commit, within `seconds`.
+        """Push a commit that contains the last known commit of the remote. The push may take up to `seconds`.
 
-        If the connection breaks before the response, fetches to find out whether the push succeeded. Raises
-        RemoteMovedError if the remote has other commits, RemoteLostError if the result is unknown, or another
-        RemoteError.
+        If the connection is lost before the remote responds, fetch to find out whether the push succeeded.
+        Raises RemoteMovedError if the remote has commits that were not fetched, RemoteLostError if the result
+        is unknown, or a different RemoteError.
         """
         timeout = min(PUSH_TIMEOUT_S, max(seconds - LOST_RESPONSE_TIMEOUT_S, MIN_TIMEOUT_S))
         try:
@@ -88,7 +92,9 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError if the remote timed out just before, so waiting requests fail at once."""
+        """Raise RemoteAwayError if the remote timed out a moment ago. So waiting requests fail immediately
+        instead of timing out one after the other.
+        """
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
 
@@ -101,7 +107,7 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has a commit whose push got no response. Raises RemoteError."""
+        """Return whether the remote has the commit, after a push without a response. Raises RemoteError."""
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -127,7 +133,9 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Computes pauses between one process's pushes, so that other machines can push too. Not thread-safe."""
+    """Calculator for the pauses between pushes by one process. They give other machines a chance to push. Not
+    thread-safe.
+    """
 
     def __init__(self) -> None:
         self._met, self._began, self._last = -RIVAL_TTL_S, 0.0, 0.0
@@ -138,7 +146,7 @@ class PushFairness:
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:
-        """Record an accepted push; `taken` is its duration in seconds, including preparation."""
+        """Record a successful push. `taken` is its duration in seconds, including the preparation."""
         now = time.monotonic()
         if now - self._last > IDLE_RESET_S + taken:
             self._began = now - taken
@@ -149,5 +157,5 @@ class PushFairness:
 
     @property
     def left(self) -> float:
-        """The seconds until the next push is allowed."""
+        """The number of seconds until the next push is allowed."""
         return max(self._until - time.monotonic(), 0.0)

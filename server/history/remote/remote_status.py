@@ -1,4 +1,6 @@
-"""Status of the served branch compared with the remote, in a file in .bifolio/ for all processes."""
+"""Status of the served branch in relation to the remote. It is stored in a file in .bifolio/, so that all
+processes can read it.
+"""
 
 import json
 from contextlib import suppress
@@ -14,12 +16,13 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """Status CURRENT, BEHIND (remote commits are not served yet) or AWAY (remote unavailable), since a time.
+    """The status, and the time since when it applies. The status is CURRENT, BEHIND (some remote commits are
+    not served yet) or AWAY (the remote is unavailable).
 
-    - `commit`: the remote branch's commit at the last fetch
-    - `commits`: how many remote commits are not served yet
-    - `reason`: why, with the `files` that block the merge
-    - `asked`: when the remote last responded
+    - `commit`: the commit on the remote branch at the last fetch.
+    - `commits`: the number of remote commits that are not served yet.
+    - `reason`: why they are not served. `files` are the files that prevent the merge.
+    - `asked`: when the remote last responded.
 
     Times are in seconds since 1970.
     """
@@ -46,12 +49,12 @@ def read_remote_status(root: Path) -> RemoteStatus | None:
 
 
 def write_status(root: Path, status: RemoteStatus) -> None:
-    """Store the status for other processes."""
+    """Store the status, so that other processes can read it."""
     with suppress(OSError):
         replace_file(state_folder(root) / _STATUS_FILE, json.dumps(asdict(status)).encode())
 
 
 def delete_status(root: Path) -> None:
-    """Delete the status, because the remote is no longer followed."""
+    """Delete the status when the site stops following the remote."""
     with suppress(OSError):
         (root / STATE_FOLDER / _STATUS_FILE).unlink()

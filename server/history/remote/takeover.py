@@ -1,8 +1,8 @@
-"""Applies a remote commit to the site in one write, and keeps local changes.
+"""Takeover of a remote commit: applies the commit to the site in a single write and keeps local changes.
 
-Uncommitted edits are merged with the remote's changes by attribute, as if they were committed, and remain
-uncommitted. Files that already have the new content are skipped, so the work of a killed process can simply
-be repeated. If a merge is impossible, nothing changes.
+Uncommitted edits are merged with the remote's changes attribute by attribute, as if they had been committed,
+and remain uncommitted. Files that already have the new content are skipped. So if a process is killed, its
+work can simply be repeated. If a merge is impossible, nothing changes.
 """
 
 import tempfile
@@ -54,7 +54,9 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .bifolio/.
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit; `how` is `Target.how`, `files` the number of changed files."""
+    """Result of applying a remote commit. `how` is `Target.how`, and `files` is the
+    number of changed files.
+    """
 
     commit: str
     how: str
@@ -68,14 +70,14 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes: ordinary ones, which the journal writes, and all others (`odd`)."""
+    """The files that a commit changes. The journal writes ordinary files; `odd` contains all other files."""
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Applies remote commits to the site. Thread-safe and multi-process-safe."""
+    """Applies remote commits to the site. Safe for several threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -83,7 +85,8 @@ class Takeover:
 
     @contextmanager
     def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: acquire the takeover lock of the site. Waiting processes get it in order.
+        """Context manager: hold the site's takeover lock. Processes acquire it in the order in which they
+        requested it.
 
         Raises BusyError on timeout.
         """
@@ -92,10 +95,10 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit of the remote branch `branch` ("" for the checked-out one) to the site.
+        """Apply a commit from the remote branch `branch` to the site. "" means the checked-out branch.
 
-        `by` is the author if the commit is a write. Raises NotTakenOverError if local changes would be lost,
-        BusyError and StorageError.
+        If the commit is a write, `by` is its author. Raises NotTakenOverError if local changes would be lost.
+        Raises BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -107,10 +110,10 @@ class Takeover:
         by: Authorship | None = None,
         taken: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Taken:
-        """Apply a commit like `take_over`; the caller holds the lock.
+        """Apply a commit like `take_over`. The caller must hold the lock.
 
-        `taken` are files with local edits that `theirs` already contains; only later edits of these files are
-        merged.
+        `taken` contains the files whose local edits `theirs` already includes. If these files have been
+        edited again since then, only the later edits are merged.
         """
         reason: ApiError = BusyError(
             "The site kept changing while the remote's commit was integrated; try again"
@@ -155,7 +158,7 @@ class Takeover:
         return Taken(target.commit, target.how, files, kept)
 
     def _require_committed(self) -> None:
-        """Commit the writes that wait for a commit, and finish a merge that was interrupted."""
+        """Commit the writes that are waiting for a commit, and complete a merge that was interrupted."""
         self.site.recover()
         committer = self.site.committer
         if committer.queue.is_unsettled:
@@ -169,9 +172,9 @@ class Takeover:
     def _put(
         self, head: str, target: Target, folder: Path, by: Authorship, names: Mapping[str, str]
     ) -> tuple[int, str]:
-        """Write the files of a commit and move the branch.
+        """Write the files in a commit to disk, and move the branch to the commit.
 
-        Returns the number of files, and the commit for the response.
+        Returns the number of files, and the commit id for the response.
         """
         repository, _ = self.site.committer.repository()
         files, changeset = self._files(head, target.commit), Changeset(self.root)
@@ -192,7 +195,7 @@ class Takeover:
         return len(outcomes), put_in_place(self.site, arrival, by)
 
     def _files(self, head: str, commit: str) -> _Files:
-        """Return the files that differ between two commits, with their objects in the later one."""
+        """Return the files that differ between two commits, with their git objects in the later commit."""
         found = changed_files(self.root, head, commit)
         try:
             require_writable(self.root, commit, found)
@@ -218,7 +221,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change and their new content, merged with local edits.
+        """Return the files to change, with their new content after merging local edits.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
@@ -248,7 +251,7 @@ class Takeover:
         folder: Path,
         before: Mapping[str, Signature | None],
     ) -> None:
-        """Add the files to a changeset, with the content that a checkout would write."""
+        """Add the files to a changeset, with the content that a git checkout would write."""
         staged = {path: file for path, file in outcomes.items() if isinstance(file, Staged)}
         written = write_files(self.root, staged, folder) if staged else {}
         for path, outcome in outcomes.items():
@@ -267,7 +270,9 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the checked-out branch. Raises NotTakenOverError if it is not `expected`; "" accepts any."""
+    """Return the name of the checked-out branch. Raises NotTakenOverError if it is not `expected`, unless
+    `expected` is "".
+    """
     branch = checked_out(root)
     if not branch:
         raise NotTakenOverError("No branch is checked out")
@@ -277,7 +282,7 @@ def served_branch(root: Path, expected: str) -> str:
 
 
 def _is_integrated(path: str) -> bool:
-    """Return whether a file belongs to the site, and not to the server's own folder .bifolio/."""
+    """Return whether a file belongs to the site. Files in the server's own folder .bifolio/ do not."""
     return path.split("/")[0] != STATE_FOLDER
 
 
@@ -324,7 +329,7 @@ def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
 
 
 def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> NotTakenOverError:
-    """Return the error for uncommitted edits that conflict with the remote's changes."""
+    """Return the error to raise if uncommitted edits conflict with the remote's changes."""
     files = sorted({*error.details.get("files", ()), *edited})
     return NotTakenOverError(
         f"{error.message}; the local changes are not committed", {**error.details, "files": files}

@@ -1,7 +1,7 @@
-"""Wake-ups for the process that follows the remote, through a named pipe in .bifolio/.
+"""Wake-ups for the process that follows the remote. They are sent through a named pipe in .bifolio/.
 
-Any process of any server of the site can write to the pipe. If no process follows the remote, nothing
-happens.
+Any process that belongs to a server for the site can write to the pipe. If no process is following the
+remote, a wake-up has no effect.
 """
 
 import os
@@ -19,7 +19,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class Pipe:
-    """The reading end of the pipe."""
+    """The end of the pipe from which the follower reads."""
 
     def __init__(self, root: Path) -> None:
         """Open the pipe. Raises OSError."""
@@ -35,7 +35,7 @@ class Pipe:
     def listen(self, call: Callable[[], None]) -> None:
         """Start a thread that calls a function at each wake-up.
 
-        This is a thread and not a job, because it blocks until the pipe has data.
+        This must be a thread instead of a job, because it blocks until the pipe contains data.
         """
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
@@ -46,7 +46,9 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait for a wake-up for some seconds, or forever if None. Returns whether it came."""
+        """Wait for a wake-up for up to `seconds`. None means without a time limit. Return whether there was a
+        wake-up.
+        """
         poller = (
             select.poll()
         )  # poll() instead of select(), which fails for descriptors above 1,023 (many clients).
@@ -61,7 +63,8 @@ class Pipe:
     def close(self) -> None:
         """Stop listening.
 
-        A wake-up that arrives now is lost, but the next follower starts with a fetch anyway.
+        A wake-up that arrives at this moment is lost. This does no harm, because the next follower starts
+        with a fetch.
         """
         self._is_closing = True
         if self._thread is not None:
@@ -72,7 +75,9 @@ class Pipe:
 
 
 def wake(root: Path) -> None:
-    """Make the process that follows the remote fetch now, if there is one."""
+    """Tell the process that follows the remote to fetch immediately. If there is no
+    such process, do nothing.
+    """
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
         if not _is_pipe(path):
@@ -85,9 +90,9 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    """Wake the follower because of a commit ("" for any).
+    """Wake the follower because of a new commit. Pass "" if the commit is unknown.
 
-    Does nothing if the commit is checked out, because then a local write made it.
+    Does nothing if the commit is checked out, because then a local write has created it.
     """
     if not commit or commit != head_commit(root):
         wake(root)
