@@ -1,1 +1,1 @@
-"""Implementation of commands, independent of the command line."""
+"""Implementation of the subcommands, without their command-line options."""

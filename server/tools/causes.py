@@ -1,4 +1,6 @@
-"""Causes of problems: groups of problems that can be described by one sentence and fixed by one change."""
+"""Causes of problems. A cause is a group of problems that one sentence can describe
+and one change can fix.
+"""
 
 import re
 from collections import Counter, defaultdict
@@ -25,24 +27,26 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule and content type, and the same message apart from values and paths."""
+    """Problems with the same rule and content type. Their messages are identical, except for values and
+    paths.
+    """
 
     problems: tuple[Problem, ...]
     type: Type | None = None
 
     @property
     def rule(self) -> str:
-        """The rule that all these problems violate."""
+        """The rule that all problems in the group violate."""
         return self.problems[0].rule
 
     @property
     def severity(self) -> Severity:
-        """The severity of these problems."""
+        """The severity of the problems."""
         return self.problems[0].severity
 
     @property
     def is_large(self) -> bool:
-        """Whether there are too many problems to list each of them."""
+        """Whether there are too many problems to list each one."""
         return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
@@ -51,7 +55,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The message of the problems, with `…` in place of values that differ."""
+        """The common message of the problems. Values that differ are replaced by `…`."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -67,7 +71,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few problems, from different files if possible."""
+        """A few of the problems. If possible, they are in different files."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -75,7 +79,9 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """One change that fixes all problems, or else how to fix each."""
+        """A change that fixes all problems. If there is no such change, instructions on how to fix each
+        problem.
+        """
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
             return "run bifolio check --fix to mend them all"
@@ -92,7 +98,9 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return a change to the schema or site.yaml that fixes all problems, or "" if there is none."""
+        """Return a change to the schema or to site.yaml that fixes all problems. Return "" if there is no
+        such change.
+        """
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
         if not self.type:
@@ -109,9 +117,9 @@ class Cause:
 
 
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
-    """Group problems by cause: errors first, and larger groups first.
+    """Group problems by cause. Errors come before warnings, and larger groups before smaller ones.
 
-    `audit` maps files to content types. Without it, each problem becomes a cause of its own.
+    `audit` maps files to content types. Without it, each problem gets a cause of its own.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

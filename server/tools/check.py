@@ -1,4 +1,4 @@
-"""Output formats of `bifolio check`: for terminals, as JSON, for GitHub Actions, and as SARIF."""
+"""Output formats for `bifolio check`: for terminals, JSON, GitHub Actions and SARIF."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ _WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "v
 
 
 def as_json(found: Survey, prefix: str) -> str:
-    """Return a JSON object in the public format of docs/check.md."""
+    """Return the problems as a JSON object in the format that docs/check.md documents."""
     made = {
         "version": 1,
         "summary": {"files": found.files, "errors": found.errors, "warnings": found.warnings},
@@ -40,7 +40,9 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return a GitHub workflow command for each problem. GitHub displays it next to the line of the file."""
+    """Return a GitHub workflow command for each problem. GitHub displays the problem next to the line in the
+    file.
+    """
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
 
@@ -64,7 +66,7 @@ def _sentence(problem: Problem) -> str:
 
 
 def as_sarif(found: Survey, prefix: str) -> str:
-    """Return a SARIF log with one run, for code scanning services."""
+    """Return a SARIF log with one run. Code scanning services can import it."""
     rules = list(RULES)
     driver = {
         "name": "bifolio",
@@ -104,14 +106,16 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    """Return SARIF's location of a file: relative to the current folder, or absolute if it is outside."""
+    """Return the location of a file in SARIF's format. The path is relative to the current folder, or
+    absolute if the file is outside it.
+    """
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
     return {"uri": quote(prefix + problem.path), "uriBaseId": "%SRCROOT%"}
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return a digest that identifies a problem, even after other lines in its file have changed."""
+    """Return a digest that identifies a problem. It stays the same when other lines in the file change."""
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -135,9 +139,10 @@ _PATH: Style = {"bold": True}
 
 
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
-    """Yield the lines of a terminal report. `prefix` is the path from the current folder to the site.
+    """Yield the lines of the report for a terminal. `prefix` is the path from the current folder to the site.
 
-    A cause with many problems is printed once, with examples. With `every`, all problems are printed.
+    A cause with many problems is printed only once, with examples. If `every` is set, all problems are
+    printed.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}

@@ -1,4 +1,4 @@
-"""Migration of the state folder from its former name `.quire/` to `.bifolio/`.
+"""Migration of the state folder. Its former name was `.quire/`; its name is now `.bifolio/`.
 
 Only this module and its test contain the former name.
 """
@@ -17,10 +17,11 @@ MAX_ADDRESS_BYTES = 104  # limit for a Unix socket on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/`. Returns a message about it, or "" if there is nothing to rename.
+    """Rename `.quire/` to `.bifolio/`. Return a message that reports this, or "" if there is no folder to
+    rename.
 
-    If both folders exist, nothing is renamed. Raises SetupError if a server uses the folder, if it can't be
-    renamed, or for the reasons of `check_state_folder`.
+    If both folders exist, neither is renamed. Raises SetupError if a server is using the folder, if the
+    folder can't be renamed, or for the reasons listed in `check_state_folder`.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):
@@ -39,7 +40,7 @@ def adopt_former_folder(root: Path) -> str:
 
 
 def _listens(path: Path) -> bool:
-    """Return whether a process accepts connections on a Unix socket."""
+    """Return whether a process is accepting connections on the Unix socket at this path."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)

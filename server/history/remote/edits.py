@@ -20,8 +20,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 class Edit:
     """An uncommitted change to a file. The change is in git's index (`staged`), on disk (`edited`), or both.
 
-    `hidden` is set if git was told to assume that the file is unchanged (`git update-index
-    --assume-unchanged`).
+    `hidden` is set if git was told to assume that the file is unchanged.
     """
 
     staged: bool

@@ -1,4 +1,4 @@
-"""All responses in an export: content types, media library and named queries."""
+"""Contents of an export: all responses for content types, the media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,23 +40,25 @@ LOCALES = "locale"  # folder next to `api`, for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor whose permissions an export uses.
+    """The actor whose permissions apply to an export.
 
-    With `drafts`, drafts are exported if the actor may read them.
+    If `drafts` is set, drafts are exported for those content types whose drafts the actor may read.
     """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests of a type; {} for published versions."""
+        """Return the `status` parameter for requests for a content type. For
+        published versions, return {}.
+        """
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One exported file: its path, the request that it replaces, and its bytes."""
+    """One exported file. It contains the file's path, the request that the file replaces, and the bytes."""
 
     path: str
     request: str
@@ -65,7 +67,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """All documents of one type in one locale, in order, and the query that selects them."""
+    """All documents of one content type in one locale, in order, and the query that selects them."""
 
     access: Access
     view: View
@@ -81,12 +83,14 @@ class ListRequest:
 
     @property
     def pages(self) -> int:
-        """The number of pages, at least one."""
+        """The number of pages. It is at least one."""
         return max(1, -(-len(self.documents) // self.query.page.limit))
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the actor may also read single documents by id."""
+        """Whether the actor may also read single documents by id. If so, each document is also exported
+        separately.
+        """
         return self.access.actor.may(self.type.singular, "findOne")
 
     @property
@@ -102,7 +106,9 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses: the document of a single type, or the pages of a list and each document."""
+        """Yield the responses. For a single type, this is its document. Otherwise, these are the pages of the
+        list and each document.
+        """
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
         one = {
@@ -138,7 +144,9 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the lists to export, by visible type and locale. Raises SetupError for invalid parameters."""
+    """Yield the lists to export, one for each visible content type and locale. Raises SetupError for invalid
+    parameters.
+    """
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
         if not access.actor.may(type_.singular, "find"):
@@ -180,9 +188,9 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that an actor may read from one state.
+    """All responses that an actor may read in one state.
 
-    Raises SetupError for invalid requests in site.yaml.
+    Raises SetupError if site.yaml contains an invalid request.
     """
 
     state: State
@@ -190,7 +198,7 @@ class SiteExport:
 
     @cached_property
     def listings(self) -> Sequence[ListRequest]:
-        """The lists of all content types."""
+        """The lists for all content types."""
         return list(listings(self.state, self.access))
 
     @cached_property
@@ -200,7 +208,7 @@ class SiteExport:
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files, or none if the actor may not list them."""
+        """All media files. Empty if the actor may not list them."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -216,7 +224,7 @@ class SiteExport:
         ]
 
     def responses(self) -> Iterator[Response]:
-        """Yield all responses, rendering each when it is needed."""
+        """Yield all responses. Each is rendered only when it is needed."""
         return chain(
             *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
         )
@@ -248,7 +256,7 @@ class SiteExport:
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
     """Return the body of the response to a GET request for content.
 
-    Raises ApiError, and SetupError for any other path.
+    Raises ApiError. Raises SetupError if the path is not a content path.
     """
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
@@ -274,7 +282,7 @@ _BATCH_IMAGES = 100  # Images to scale before the state is updated.
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Generate the missing formats of all images. Returns the number of images for which that failed."""
+    """Generate the missing formats for all images. Return the number of images for which this failed."""
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -286,7 +294,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with absolute URLs for media files and their formats."""
+    """Return the state with absolute URLs for media files and their formats. They start with `base`."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -299,7 +307,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield the upload paths in a response, from the `url` of media and from texts."""
+    """Yield the paths of uploads that occur in a response: in the `url` of media, and in texts."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -308,7 +316,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the files for these upload paths. A media file includes all its formats."""
+    """Return the files for these upload paths. For a media file, all its formats are included."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -325,7 +333,9 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a file on disk or in the bucket. Raises OSError and BucketError."""
+    """Return a function that opens a file, which is on disk or in the bucket. The function raises OSError and
+    BucketError.
+    """
     bucket = SiteBucket(site.root, site.image_cache.folder)
 
     def opened(source: Source) -> BufferedReader:

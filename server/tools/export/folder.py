@@ -1,8 +1,8 @@
-"""Writer for the folder of an export; each file is replaced atomically.
+"""Writer for the folder that contains an export. Each file is replaced atomically.
 
-Only files whose content differs are written. Files that are not in the manifest of an earlier export are
-never overwritten or removed, and symbolic links are never followed. Nothing is flushed to disk; after an
-interruption, the next export compares every file.
+A file is written only if its content has changed. Files that are not listed in the manifest from an earlier
+export are never overwritten or removed, and symbolic links are never followed. Files are not flushed to disk.
+So after an interruption, the next export compares the content of every file.
 """
 
 import hashlib
@@ -32,7 +32,9 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file: its request, size in bytes, and SHA-256 ("" after an interrupted export)."""
+    """One exported file: its request, its size in bytes, and its SHA-256 hash. The hash is "" if the export
+    was interrupted.
+    """
 
     request: str = ""
     size: int = 0
@@ -41,9 +43,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options of the export.
+    """The exported files by path, and the options for the export.
 
-    `commit` is the exported past commit, or "".
+    `commit` is the past commit that was exported, or "".
     """
 
     site: str
@@ -54,7 +56,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Return the manifest as JSON, with one line per file, sorted by path."""
+        """Return the manifest as JSON. It has one line per file, sorted by path."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -77,7 +79,9 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None if there is none. Raises SetupError if it is invalid."""
+    """Return the manifest in a folder, or None if the folder contains no manifest. Raises SetupError if the
+    manifest is invalid.
+    """
     path = folder / NAME
     try:
         if path.is_symlink():
@@ -102,7 +106,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return the path if it is inside the export folder. Raises ValueError otherwise."""
+    """Return the path if it is inside the export folder. Otherwise, raise ValueError."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')
@@ -119,7 +123,7 @@ _MAX_NAME_BYTES = 255  # Limit for a file name.
 
 @dataclass(slots=True)
 class Tally:
-    """Numbers of written, unchanged and removed files, and their total bytes."""
+    """The numbers of written, unchanged and removed files, and the total number of bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -128,7 +132,9 @@ class Tally:
 
 
 class Folder:
-    """Open export folder. Call `claim` with all paths, then `put` and `copy` files, then `finish`."""
+    """An open export folder. First call `claim` with all paths, then `put` and `copy` for each file, and
+    finally `finish`.
+    """
 
     def __init__(
         self, root: Path, stage: Path, manifest: Manifest, earlier: Manifest, *, force: bool
@@ -145,9 +151,10 @@ class Folder:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Record the paths in the manifest on disk before any file is written.
+        """Record the paths in the manifest on disk. This must happen before any file is written.
 
-        Raises SetupError, before anything changes, if a path is used by a file that is not from an export.
+        Raises SetupError if there is already a file at one of the paths that was not created by an export. In
+        this case, nothing is changed.
         """
         new = []
         for path in paths:
@@ -162,7 +169,7 @@ class Folder:
             self._save(replace(self.manifest, files=self._owned))
 
     def put(self, response: Response) -> None:
-        """Write a response to its file, unless the file is up to date."""
+        """Write a response to its file, unless the file already has the same content."""
         digest = hashlib.sha256(response.body).hexdigest()
         self._list(response.path, ExportedFile(response.request, len(response.body), digest))
         if (
@@ -175,7 +182,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file into the folder, unless the copy is up to date."""
+        """Copy an open file to the folder, unless the copy already has the same content."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -193,7 +200,9 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove files from earlier exports that are not in this one, and folders that become empty."""
+        """Remove the files from earlier exports that are not part of this export. Also remove folders that
+        become empty.
+        """
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
                 (self.root / path).unlink(missing_ok=True)
@@ -204,14 +213,14 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it changed. Returns the numbers of files."""
+        """Write the manifest if it has changed. Return the numbers of files."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
         return self.tally
 
     def _scan(self, path: str) -> None:
-        """Record the files and folders at and below a path, without following links."""
+        """Record the files and folders at and below a path. Symbolic links are not followed."""
         full = self.root / path
         if full.is_symlink() or (full.exists() and not full.is_dir()):
             self._others.add(path)
@@ -230,7 +239,9 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if the path leads through a link, or through a file that is not from an export."""
+        """Raise SetupError if a parent of the path is a symbolic link, or a file that was not created by an
+        export.
+        """
         above = path.rpartition("/")[0]
         while above:
             if above in self._folders:
@@ -242,7 +253,7 @@ class Folder:
             above = above.rpartition("/")[0]
 
     def _is_taken(self, path: str) -> bool:
-        """Return whether a file that is not from an export is at or below a path."""
+        """Return whether there is a file at or below the path that was not created by an export."""
         if path in self._folders:
             below = (p for p in (*self._sizes, *self._others) if p.startswith(f"{path}/"))
             return any(inside not in self._owned for inside in below)
@@ -300,7 +311,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if the file system can't store a file with this path."""
+    """Raise SetupError if the file system can't store a file at this path."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -317,7 +328,7 @@ _STAGE = ".bifolio-export-"  # name prefix of the folder for incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder contains the site, or files of the site."""
+    """Raise SetupError if the target folder contains the site, or contains files that belong to the site."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "holds the site itself"
@@ -331,9 +342,10 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager: create the export folder if it is missing, lock it and yield it.
+    """Context manager: lock the export folder and yield it. If the folder is missing, create it.
 
-    Raises SetupError if it contains files that are not from an export, or an export for another role.
+    Raises SetupError if the folder contains files that were not created by an export, or an export for a
+    different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
@@ -365,7 +377,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest of the last export. Raises SetupError if the folder can't be used."""
+    """Return the manifest from the last export. Raises SetupError if the folder can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

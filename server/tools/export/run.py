@@ -1,4 +1,4 @@
-"""Export of a site: all responses, and the media files that they refer to."""
+"""Export of a site: all responses, and the media files that the responses refer to."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -30,7 +30,7 @@ READER = "a read-only token"
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """Options of an export; `commit` is a past commit to export, or ""."""
+    """Options for an export. `commit` is the past commit to export, or "" for the current state."""
 
     role: str = "public"
     everything: bool = False
@@ -44,8 +44,8 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    Numbers of documents by type, media files, and images without formats; types that the role may not list;
-    and the numbers of files in the folder.
+    It contains the numbers of documents by content type, of media files, of images without formats, and of
+    files in the folder. It also lists the content types that the role may not read.
     """
 
     documents: Mapping[str, int]
@@ -56,7 +56,9 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a loaded site. Raises SetupError, in most cases before anything is written."""
+    """Export a loaded site. Raises SetupError. In most cases, the error is raised
+    before anything is written.
+    """
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)
     base = _base_url(options.base_url)
@@ -94,7 +96,9 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    """Return the number of documents by type. A document in several locales counts once."""
+    """Return the number of documents by content type. A document that exists in several locales is counted
+    once.
+    """
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:
         ids.setdefault(listing.type.uid, set()).update(d.document_id for d in listing.documents)
@@ -116,7 +120,7 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
 
 
 def _check_types(state: State) -> None:
-    """Raise SetupError if `export.types` names an unknown type."""
+    """Raise SetupError if `export.types` contains an unknown content type."""
     subjects = state.schema.subjects
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:

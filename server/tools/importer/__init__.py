@@ -1,1 +1,1 @@
-"""`bifolio import strapi`: import of a Strapi installation."""
+"""`bifolio import strapi`: imports the content of a Strapi installation."""

@@ -1,6 +1,6 @@
-"""Conversion of a source's document versions to the versions that are written to files.
+"""Conversion of the document versions in a source to the versions that are written to files.
 
-A draft that equals its published version is not written.
+If a draft is identical to its published version, it is not written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ SourceKey = tuple[str, str, str]  # type's uid, documentId, locale
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """One version to write to a file: values by attribute, and timestamps.
+    """One version to write to a file. It contains values by attribute, and timestamps.
 
-    `told` names the attributes that the source contains. `values` has all attributes, because a new file
-    needs them (the Strapi API omits passwords, for example).
+    `told` contains the names of the attributes that the source contains. `values` contains all attributes,
+    because a new file needs them. For example, the Strapi API omits passwords.
     """
 
     type: Type
@@ -36,14 +36,14 @@ class TargetVersion:
     timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
-        """The trees of all attributes, for a new file."""
+        """The trees of all attributes, with which to write a new file."""
         return encode_attributes(self.type, [self.values[name] for name in self.type.attributes])
 
 
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield each document's versions. The first one determines the file name."""
+    """Yield the versions of each document. The first version determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -68,7 +68,9 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Return the sort key of a version: default locale first, published before draft."""
+    """Return the sort key of a version. The default locale comes first, and published versions come before
+    drafts.
+    """
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
     return (version.locale not in ("", settings.locales.default), number, version.draft)
@@ -85,7 +87,9 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft equals the published version, ignoring relations to unpublished documents."""
+    """Return whether a draft is identical to the published version. Relations to unpublished documents are
+    ignored.
+    """
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
         return {name: value(tree.get(name), a) for name, a in type_.attributes.items()}
@@ -119,7 +123,7 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version. Values that can't be read are noted in the report."""
+    """Convert a version. If a value can't be read, add a note to the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

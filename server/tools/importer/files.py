@@ -1,7 +1,7 @@
-"""Writer of imported documents to files, with the same code as API writes.
+"""Writer for imported documents. It writes files with the same code as writes through the API.
 
-Existing documents keep their files. A new file is named as by the API, or by its title if the type has no
-uid.
+Existing documents keep their files. The name of a new file is the same as for a document created through the
+API. If the content type has no uid, the file is named after the title.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Write all versions in a source, and remove files for versions that are no longer in the source."""
+    """Write all versions in a source. Remove the files of versions that are no longer in the source."""
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
     context = Context(empty(fitted.schema), fitted.settings, store, merge.changeset, now())
@@ -52,7 +52,9 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the document versions in the site's files, parsed with the schema that the import results in."""
+    """Return the document versions in the site's files. They are parsed with the schema that the site has
+    after the import.
+    """
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
         if path.startswith(f"{UPLOADS}/") or not store.claimed(path):
@@ -67,7 +69,7 @@ def _existing(store: Store) -> Existing:
 
 @dataclass(frozen=True, slots=True)
 class _DocumentMerge:
-    """Writer that merges one document after the other."""
+    """Writer that merges documents one by one."""
 
     merge: Merge
     context: Context
@@ -76,7 +78,7 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge a document's versions with its `existing` ones in the site."""
+        """Merge the versions of a document with the `existing` versions in the site."""
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
         merged = set()
@@ -91,9 +93,9 @@ class _DocumentMerge:
                 self.merge.remove(document.path)
 
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
-        """Choose the path of a new file, next to the document's other files.
+        """Choose the path for a new file, next to the document's other files.
 
-        If Markdown or YAML can't represent a value, such as a control character, the file becomes JSON.
+        If Markdown or YAML can't represent a value, such as a control character, a JSON file is used instead.
         """
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
@@ -133,9 +135,9 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return a file's text with the changed values.
+        """Return the text of a file with the changed values.
 
-        Attributes that are missing in the source do not change.
+        Attributes that are missing from the source are not changed.
         """
         values = values_of(found)
         told = {name: value for name, value in version.values.items() if name in version.told}
@@ -144,7 +146,7 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether parsing the text returns the version's values."""
+        """Return whether parsing the text results in the version's values."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
             return False  # The store rejects such files.
         try:
@@ -157,6 +159,8 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    """Make a file name from the title, for types without a uid; "" if there is no title."""
+    """Return a file name that is derived from the title, for content types without a uid. Return "" if there
+    is no title.
+    """
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

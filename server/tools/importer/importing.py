@@ -1,4 +1,4 @@
-"""Import of a source in one atomic step. If it crashes, the import can simply be run again."""
+"""Import of a source in a single atomic step. If the import crashes, it can simply be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from server.tools.importer.uploads import merge_uploads
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """Options of an import."""
+    """Options for an import."""
 
     dry_run: bool = False
     overwrite: bool = False
@@ -41,7 +41,7 @@ class Imported:
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. If it raises SetupError, nothing has changed."""
+    """Import a source into the site at `root`. If SetupError is raised, nothing has changed."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # Complete or undo a write that a crash interrupted.
@@ -89,7 +89,9 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """Context manager: a folder for fetched files, on the site's file system. Yields None in a dry run."""
+    """Context manager: create a temporary folder for downloaded files, on the same file system as the site.
+    In a dry run, yields None.
+    """
     if options.dry_run:
         yield None
         return

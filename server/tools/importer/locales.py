@@ -1,4 +1,4 @@
-"""Settings for site.yaml from a source: locales, roles, and project settings."""
+"""Settings from a source to add to site.yaml: locales, roles, and project settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,11 +15,12 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if it does not change. Raises SetupError.
+    """Return the new text of site.yaml, or None if the file does not change. Raises SetupError.
 
-    - A new site.yaml gets the source's locales and project settings, and allows populate with pagination, as
-      Strapi does.
-    - An existing one gets missing locales, and allows populate with pagination unless it says otherwise.
+    - A new site.yaml contains the source's locales and project settings. It also allows requests that combine
+      populate with pagination, as Strapi does.
+    - In an existing site.yaml, missing locales are added. Combining populate with pagination is allowed,
+      unless the file already contains that setting.
     """
     settings = read_settings(root)
     localized = any(is_localized(schema) for schema in source.schemas.values())
@@ -43,7 +44,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the site's locales, completed with those in the source. Raises SetupError."""
+    """Return the locales of the site, after adding those in the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -81,7 +82,9 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role, without those for features that Bifolio lacks."""
+    """Return the permissions of each role. Permissions for features that Bifolio does not support are
+    omitted.
+    """
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
     roles: dict[str, dict[str, list[str]]] = {}
     for row, data in entities.get(_PERMISSION, ()):
@@ -95,7 +98,9 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to subject and action in site.yaml; None if there is no equivalent."""
+    """Convert a Strapi permission to a subject and an action for site.yaml. Return None if there is no
+    equivalent.
+    """
     if action == _LOCALES:
         return "locale", "find"
     controller, _, verb = action.rpartition(".")

@@ -1,7 +1,9 @@
-"""Decides for each file of an import whether to write it; the changes are collected and written later.
+"""Merge of an import into the site. For each file, this module decides whether to write it. The changes are
+collected and written later.
 
 A file is written if the source has changed since the last import and the file has not. Files that were
-edited, moved or deleted in the site remain as they are, unless the import overwrites.
+edited, moved or deleted in the site are not written, unless the import is run with the option to overwrite
+them.
 """
 
 from collections.abc import Callable
@@ -17,7 +19,9 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """Numbers of documents and files for one subject (a content type, or media), by outcome."""
+    """The numbers of documents and files for one subject, by outcome. A subject is a content type or the
+    media library.
+    """
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -25,7 +29,7 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """Collected changes of one import."""
+    """The collected changes of an import."""
 
     root: Path
     changeset: Changeset
@@ -37,7 +41,7 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """The number of new, changed and removed files."""
+        """The number of files that are new, changed or removed."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
@@ -48,9 +52,10 @@ class Merge:
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. `new` returns the text of a new file, and `changed` edits the existing text.
+        """Merge a text file. `new` returns the text for a new file. `changed` returns the existing text with
+        the changes applied.
 
-        `said` is a digest of the source's content.
+        `said` is a digest of the content in the source.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -84,7 +89,7 @@ class Merge:
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
         """Return whether a file is up to date.
 
-        `said` and `found` are digests of the source's content and of the file.
+        `said` is a digest of the content in the source, and `found` is a digest of the file.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -95,7 +100,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count what would happen to a media file, for a dry run that fetches nothing."""
+        """Count what would happen to a media file. This is used in a dry run, which downloads nothing."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -103,7 +108,7 @@ class Merge:
             self._count(subject, outcome)
 
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
-        """Merge a media file that was fetched to `source`; `found` is its digest."""
+        """Merge a media file that was downloaded to `source`. `found` is the digest of the existing file."""
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -125,7 +130,7 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove an imported file that is no longer in the source, unless it was edited."""
+        """Remove an imported file that is no longer in the source. If the file has been edited, keep it."""
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

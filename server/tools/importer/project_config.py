@@ -1,7 +1,7 @@
-"""Reader for the API settings of a Strapi project, in `config/api` (docs/import.md).
+"""Reader for the API settings in a Strapi project's `config/api` file (docs/import.md).
 
-That file is a program. Only literal settings, such as `strictParams: true`, are read. Computed settings are
-reported.
+This file is a program. Only literal settings, such as `strictParams: true`, can be read. Computed settings
+are reported instead.
 """
 
 import re
@@ -28,13 +28,13 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """Settings for `api` in site.yaml, as text, and the settings that could not be read."""
+    """Settings for `api` in site.yaml, as strings, and the settings that could not be read."""
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings as a tree below `api`."""
+        """Return the settings as the tree to store under `api`."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)

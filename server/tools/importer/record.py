@@ -1,7 +1,9 @@
-"""Record of earlier imports, to distinguish edits in the site from changes in the source.
+"""Record of earlier imports. With it, the next import can distinguish edits in the site from changes in the
+source.
 
-.bifolio/imports.json contains two digests for each file: of the source's content, and of the written file. If
-it is missing, a file counts as edited unless it equals the source.
+.bifolio/imports.json contains two digests for each file: one of the content in the source, and one of the
+written file. If the record is missing, a file is treated as edited unless it is identical to the content in
+the source.
 """
 
 import hashlib
@@ -21,7 +23,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of the source's content and of the written file."""
+    """Digests of the content in the source and of the written file."""
 
     source: str
     file: str
@@ -34,13 +36,13 @@ class SourceRecord:
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Return the record as text."""
+        """Serialize the record."""
         files = {path: [known.source, known.file] for path, known in sorted(self.files.items())}
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record of a site; an empty one if it is missing or invalid."""
+    """Return the record for a site. If it is missing or invalid, return an empty record."""
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -53,12 +55,12 @@ def read_record(root: Path) -> SourceRecord:
 
 
 def digest(data: bytes | str) -> str:
-    """Return a short digest of bytes or text."""
+    """Return a short digest of bytes or a string."""
     return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()[:_HASH_DIGITS]
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """Return the digest of an open file, from the current position."""
+    """Return the digest of an open file, starting at the current position."""
     found = hashlib.sha256()
     while block := file.read(_CHUNK_BYTES):
         found.update(block)
@@ -75,5 +77,5 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """Return the digest of a JSON value from the source."""
+    """Return the digest of a JSON value in the source."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

@@ -1,4 +1,4 @@
-"""Report of an import: what was imported, what was not, and why."""
+"""Report about an import: what was imported, what was not imported, and why."""
 
 from collections.abc import Iterator, Sequence
 

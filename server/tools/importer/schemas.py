@@ -1,7 +1,7 @@
-"""Conversion of a source's schemas, and their merge into a site.
+"""Conversion of the schemas in a source, and their merge into a site.
 
-Schemas keep their text, except for attributes that Strapi adds, and types get Bifolio's uids. Unsupported
-parts are left out, together with everything that depends on them.
+The text of a schema stays the same, except that attributes added by Strapi are removed and types get
+Bifolio's uids. Unsupported parts are omitted, together with everything that depends on them.
 """
 
 import re
@@ -55,14 +55,14 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Schema and settings of a site after the import."""
+    """The schema and settings that the site has after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Return Bifolio's uid for each type: `api::blog.article` becomes `api::article.article`."""
+    """Return Bifolio's uid for each type. For example, `api::blog.article` becomes `api::article.article`."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -73,7 +73,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return content types and components by Bifolio's uids, in the form of schema.json files."""
+    """Return the content types and components by Bifolio's uids, in the same form as in schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -92,7 +92,9 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Note the attributes that a project has added to users; they are not imported."""
+    """Add a note for each attribute that a project has added to users, because these attributes are not
+    imported.
+    """
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
     )
@@ -147,7 +149,9 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path of a schema's file, or None if its name can't be used for a file."""
+    """Return the path for the file of a schema. Return None if the schema's name can't be used as a file
+    name.
+    """
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -160,9 +164,9 @@ def schema_path(uid: str, schema: Shape) -> str | None:
 def fit(
     root: Path, schemas: Mapping[str, Shape], notes: ImportNotes, begin: Callable[[], Merge]
 ) -> tuple[Merge, Fitted]:
-    """Merge schemas into the site at `root`. `begin` creates the merge.
+    """Merge schemas into the site at `root`. `begin` is a function that creates the merge.
 
-    Invalid schemas are left out and noted. Raises SetupError for errors in the site's own files.
+    Invalid schemas are omitted, with a note. Raises SetupError if the site's own files contain errors.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -212,7 +216,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
-    """Remove attributes whose target is missing, and schemas whose names can't be used."""
+    """Remove attributes whose target is missing, and schemas whose names can't be used as file names."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
@@ -224,7 +228,9 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return why an attribute is not supported, as the end of a sentence; "" if it is supported."""
+    """Return the reason why an attribute is not supported, as the end of a sentence. Return "" if the
+    attribute is supported.
+    """
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
         return f"has the type {kind}, which Bifolio does not support"
@@ -234,7 +240,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema, and all attributes that refer to it."""
+    """Remove a schema and all attributes that refer to it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

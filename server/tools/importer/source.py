@@ -1,4 +1,6 @@
-"""Common representation of an archive or an installation: schemas, document versions and uploads."""
+"""Common representation of an archive and an installation. It consists of schemas, document versions and
+uploads.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,9 +24,10 @@ ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row in the source: a document version in one locale ("" without locales).
+    """One row in the source: a document version in one locale. The locale is "" if the content type has no
+    locales.
 
-    In `tree`, relations are documentIds, and media are paths below uploads/.
+    In `tree`, relations are documentIds, and media are paths relative to uploads/.
     """
 
     uid: str
@@ -39,7 +42,7 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file. `path` is relative to uploads/, and `origin` is the place to fetch its bytes from."""
+    """A media file. `path` is relative to uploads/. `origin` is where to fetch the file's bytes."""
 
     path: str
     document_id: str
@@ -54,7 +57,7 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes about content that is missing or was changed, by subject, with counts."""
+    """Notes about content that is missing or was changed. They are grouped by subject and counted."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
@@ -71,7 +74,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Content to import: schemas by uid, document versions in order, and uploads."""
+    """The content to import: schemas by uid, document versions in order, and uploads."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -85,21 +88,24 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Reader of a source: `read` returns everything except file contents, `fetch` copies needed files."""
+    """Protocol for readers. `read` returns everything except the contents of files; `fetch` copies the files
+    that are needed.
+    """
 
     def read(self) -> Source:
         """Read the source. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy some uploads into a folder. Raises SetupError."""
+        """Copy some uploads to a folder. Raises SetupError."""
 
 
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Return the tree of a row or component. `resolve` returns the targets of relations and media.
+    """Return the tree for a row or component. `resolve` is a function that returns the targets of relations
+    and media attributes.
 
-    Attributes that are missing in the data, such as passwords over the API, are missing in the tree.
+    Attributes that are missing from the data are omitted. For example, the API's data contains no passwords.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -131,7 +137,7 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return components as mappings. Raises ValueError."""
+    """Return the components in a value as mappings. Raises ValueError."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -147,7 +153,7 @@ def read_version(
 ) -> SourceVersion | None:
     """Convert a row to a version.
 
-    Returns None and adds a note if its id, locale or timestamps are invalid.
+    If the id, the locale or a timestamp is invalid, add a note and return None.
     """
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
@@ -177,13 +183,13 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 def is_derived(attribute: Shape) -> bool:
     """Return whether a relation is stored on its other side.
 
-    A relation to users is never stored there, because users have no files.
+    A relation to users is never stored on the other side, because users have no files.
     """
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in the form that a file uses."""
+    """Return the targets of a relation or media attribute in the form that files contain."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 

@@ -1,1 +1,1 @@
-"""Readers of an export archive or a running installation; both return a `source.Source`."""
+"""Readers for an export archive and for a running installation. Both return a `source.Source`."""

@@ -1,8 +1,9 @@
-"""Reader of an export archive: .tar or .tar.gz with media files and JSON lines.
+"""Reader for an export archive. An archive is a .tar or .tar.gz file that contains media files and JSON
+lines.
 
-Archives are not trusted: paths that lead out of the archive, invalid JSON and large members are rejected.
-Files precede their descriptions, so the archive is read twice: first without file contents, then for the
-needed files.
+Archives are not trusted. Paths that point outside the archive, invalid JSON, and large members are rejected.
+In an archive, files come before their descriptions. So the archive is read twice: first without the contents
+of files, then only to extract the files that are needed.
 """
 
 import gzip
@@ -33,13 +34,13 @@ _EXPORT = "export it again: strapi export --no-encrypt"
 
 
 class Archive:
-    """Reader of one archive (see `source.SourceReader`)."""
+    """Reader for one archive (see `source.SourceReader`)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything except file contents. Raises SetupError."""
+        """Read everything except the contents of files. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -59,7 +60,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy some uploads into a folder, in the order of the archive."""
+        """Copy some uploads to a folder, in the order in which the archive contains them."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return
@@ -155,7 +156,7 @@ class Archive:
 
     @contextmanager
     def _damage(self) -> Iterator[None]:
-        """Context manager: turn read errors into SetupError."""
+        """Context manager: convert read errors to SetupError."""
         try:
             yield
         except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""HTTP client for an installation.
+"""HTTP client for a Strapi installation.
 
-It follows no redirects, because they could send the token to another host.
+It does not follow redirects, because a redirect could send the token to a different host.
 """
 
 import http.client
@@ -26,14 +26,14 @@ _MISSING: Any = object()
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Handler that follows no redirects."""
+    """Handler that does not follow redirects."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Return None, so urllib reports the redirect as an error."""
+        """Return None, so that urllib reports the redirect as an error."""
 
 
 class Client:
-    """Client for the API at `base`, with a token."""
+    """Client for the API at the URL `base`. It authenticates with a token."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -44,7 +44,7 @@ class Client:
     def json(self, path: str, missing: Any = _MISSING) -> Any:
         """Return the JSON response to a GET request.
 
-        If the status is 404, returns `missing` if it was passed. Raises SetupError.
+        If the status is 404 and `missing` was passed, return `missing`. Raises SetupError.
         """
         url = self.base + path
         try:
@@ -60,9 +60,10 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """Download a file.
+        """Download a file to `target`.
 
-        The token is sent only if the file is on the installation (`own`). Raises SetupError.
+        The token is sent only if `own` is set, which means that the file is on the installation itself.
+        Raises SetupError.
         """
         part = target.with_suffix(".part")
         try:
@@ -79,9 +80,9 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request and return the open response.
+        """Send a request and return the response, from which the body can be read.
 
-        Raises HTTPError, and SetupError if there is no response.
+        Raises HTTPError. Raises SetupError if there is no response.
         """
         headers = {"Authorization": f"Bearer {self._token}"} if own and self._token else {}
         request = urllib.request.Request(url, headers=headers)

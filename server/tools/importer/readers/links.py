@@ -1,7 +1,7 @@
-"""Links in an export archive: the targets of relations and media, in order.
+"""Links in an export archive. They contain the targets of relations and media attributes, in order.
 
-Links refer to rows by number, while files refer to documents. The draft and published rows of a document
-become one target.
+In an archive, a link refers to a row by its number. In files, a relation refers to a document. So links to
+the draft and to the published row of a document are combined into one target.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ Owner = tuple[str, int, str]  # type's uid in the site, row number, attribute
 
 @dataclass(slots=True)
 class Linked:
-    """Targets of links by owner (row and attribute), with their order."""
+    """Targets of links by owner, with their order. The owner is a row and an attribute."""
 
     uids: Mapping[str, str]  # a type's uid in the source → its uid in this site
     ids: Mapping[RowKey, str]  # the documentId of every row
@@ -51,7 +51,9 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return the targets of an attribute in the form that a file uses. Missing targets are noted."""
+        """Return the targets of an attribute in the form that files contain. If a target is missing, add a
+        note.
+        """
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
             named: list[Any] = [self.paths[file] for file in found if file in self.paths]
@@ -66,7 +68,9 @@ class Linked:
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Note relations whose other side loses its order: in Bifolio, it is sorted by creation."""
+        """Add a note for each relation whose other side loses its order. In Bifolio, that side is sorted by
+        the time of creation.
+        """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))

@@ -1,7 +1,7 @@
-"""Reader of a running installation over its API, with a full-access token.
+"""Reader for a running Strapi installation. It uses the API with a full-access token.
 
-It requests the schemas, then every document in all locales and statuses, fully populated. The API omits
-passwords and private attributes.
+It first requests the schemas, and then every document in all locales and statuses with everything populated.
+The API omits passwords and private attributes.
 """
 
 import hashlib
@@ -36,9 +36,10 @@ MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the populate parameters for a type, split into several queries if the URL would be too long.
+    """Return the populate parameters for a content type. If the URL would be too long, they are split into
+    several queries.
 
-    Raises SetupError, which names `base`, if an attribute is nested too deeply.
+    Raises SetupError, which contains the URL `base`, if an attribute is nested too deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -55,7 +56,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
 
 
 def _populate(schemas: Mapping[str, Shape], at: str, attribute: Shape, depth: int) -> Iterator[str]:
-    """Yield the parameters that populate one attribute and everything inside it."""
+    """Yield the parameters that populate one attribute and everything that it contains."""
     kind = attribute["type"]
     if depth > MAX_DEPTH or (kind == "relation" and is_derived(attribute)):
         return
@@ -98,7 +99,7 @@ _BUILDER_OPTIONS = (
 
 
 class Remote:
-    """Reader of one installation (see `source.SourceReader`)."""
+    """Reader for one installation (see `source.SourceReader`)."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -106,7 +107,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Read everything except file contents. Raises SetupError."""
+        """Read everything except the contents of files. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -138,7 +139,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download some uploads into a folder, except those that are there already."""
+        """Download some uploads to a folder. Files that are already in the folder are skipped."""
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -152,7 +153,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return content types and components in the form that an archive uses."""
+        """Return the content types and components in the same form as in an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -183,7 +184,9 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """Return the default locale and all locales; only `en` if the i18n plugin is missing."""
+        """Return the default locale and all locales. If the i18n plugin is not installed, the only locale is
+        `en`.
+        """
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
         return default, [locale["code"] for locale in found] or ["en"]
@@ -203,7 +206,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a type with one status, fully populated."""
+        """Yield all rows of a content type with one status. Everything in them is populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -231,7 +234,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """Yield all media files. The server determines the page size."""
+        """Yield all media files. The server determines how many files a page contains."""
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -248,7 +251,9 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes in the form of schema.json, without the additions of the content-type builder."""
+    """Return attributes in the same form as in schema.json. The keys that the content-type builder adds are
+    removed.
+    """
     found = {}
     for name, attribute in attributes.items():
         clean = {key: value for key, value in attribute.items() if key != "targetAttribute"}
@@ -263,7 +268,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute from populated data."""
+    """Return the targets of an attribute. `data` is the populated value."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

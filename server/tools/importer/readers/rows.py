@@ -1,4 +1,4 @@
-"""Conversion of an archive's rows and links to a source."""
+"""Conversion of the rows and links in an archive to a source."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ ArchiveRow = tuple[int, dict[str, Any]]  # row number, data
 
 @dataclass(slots=True)
 class ArchiveRows:
-    """Parsed members of an archive."""
+    """The parsed members of an archive."""
 
     schemas: list[dict[str, Any]] = field(default_factory=list)
     entities: dict[str, list[ArchiveRow]] = field(default_factory=lambda: defaultdict(list))
@@ -36,7 +36,9 @@ class ArchiveRows:
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Return the source in an archive. Raises KeyError, TypeError or ValueError if the archive is damaged."""
+    """Return the source that an archive contains. Raises KeyError, TypeError or ValueError if the archive is
+    damaged.
+    """
     uids = our_uids(contents.schemas)
     schemas = clean_schemas(contents.schemas, uids)
     uploads, paths = _uploads(contents, notes)
@@ -81,7 +83,7 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """Return the media files, and the upload path for each row number."""
+    """Return the media files, and a mapping from row numbers to upload paths."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
