@@ -1,12 +1,14 @@
-"""Syntax check for e-mail addresses. Imported at first use, because its library is slow to import."""
+"""Syntax check for email addresses. The module is imported only when it is first needed, because its library
+is slow to import.
+"""
 
 from email_validator import EmailNotValidError, validate_email
 
 
 def is_valid(text: str) -> bool:
-    """Whether a text has the form of an e-mail address. The address need not exist.
+    """Whether a text has the form of an email address. The address need not exist.
 
-    The domain must contain a dot and end with letters, because other machines can't send mail to
+    The domain must contain a dot and end with letters, because other machines can't send email to
     `ann@localhost`.
     """
     try:

@@ -1,4 +1,4 @@
-"""Conversion between a document's values and the parsed tree of its file."""
+"""Conversion of a document's values to and from the parsed tree of its file."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Return an attribute's value as a tree. Dates and timestamps become Plain, which is written without
+    """Return the value of an attribute as a tree. Dates and timestamps become Plain, which is written without
     quotes.
     """
     if value is None:
@@ -49,7 +49,9 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Return the trees for a row, by key. Empty attributes are omitted unless they have a default."""
+    """Return the trees for the values in a row, by key. Empty attributes are omitted, unless they have a
+    default.
+    """
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         if not is_empty(value) or attribute.has_default:  # If the key were absent, the default would be read.
@@ -60,10 +62,10 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the trees of attributes that differ between `old` and `new`, by name.
+    """Return the trees of those attributes that differ between `old` and `new`, by name.
 
-    `tree` is the file's current content. Unchanged values inside components keep their tree, including
-    unknown keys and omitted defaults.
+    `tree` is the current content of the file. Inside components, unchanged values keep their current tree,
+    including unknown keys and omitted defaults.
     """
     return {
         name: _encode_changed(attribute, old.get(name), new[name], tree.get(name))
@@ -88,9 +90,9 @@ def _encode_changed(attribute: Attribute, old: Any, new: Any, tree: Tree) -> Any
 
 
 def _places_before(before: tuple[Component, ...], after: tuple[Component, ...]) -> Iterator[int | None]:
-    """Yield the previous index of each component in a list, or None if it is new.
+    """For each component in a list, yield its index in the previous list, or None if the component is new.
 
-    Components are matched by id, otherwise by index.
+    Components are matched by id. Components without a matching id are matched by index.
     """
     places: dict[tuple[str, int], int] = {}
     for place, component in enumerate(before):
@@ -120,7 +122,7 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute rejects: path, message, advice, severity and rule."""
+    """A value that its attribute rejects. It contains the path, message, advice, severity and rule."""
 
     path: KeyPath
     message: str
@@ -131,11 +133,11 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """State while reading one document.
+    """State of reading one document.
 
-    - `seed`: input for deriving component ids.
-    - `wrong`: the mismatches found so far.
-    - `masks_hashes`: replace password hashes by "(hidden)" unless the attribute is a password.
+    - `seed`: the text from which component ids are derived.
+    - `wrong`: the mismatches that were found so far.
+    - `masks_hashes`: whether to replace password hashes by "(hidden)" in attributes that are not passwords.
     """
 
     types: Mapping[str, Type]
@@ -151,7 +153,9 @@ class Reading:
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Return the values of a type's attributes from a mapping, in the type's order."""
+    """Return the values of the attributes in a mapping, in the order in which the type defines the
+    attributes.
+    """
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
     ]
@@ -169,9 +173,10 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Return an attribute's value. For an absent key, return the default; for an explicit null, return None.
+    """Return the value of an attribute. If the key is absent, return the default; if its value is null,
+    return None.
 
-    A password has no default here: it is applied, and hashed, when a document is created.
+    For passwords, the default is ignored here. It is applied and hashed when a document is created.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -242,7 +247,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """Return the file's `documentId`, or `otherwise` if it has none or an invalid one."""
+    """Return the `documentId` in the file. If it is missing or invalid, return `otherwise`."""
     written = tree.get("documentId")
     if is_null(written):
         return otherwise
@@ -254,7 +259,9 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp under `name` in the file, or `otherwise` if it is missing or invalid."""
+    """Return the timestamp with the key `name` in the file. If it is missing or
+    invalid, return `otherwise`.
+    """
     written = tree.get(name)
     if is_null(written):
         return otherwise
@@ -267,7 +274,7 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return the advice for a key that the type lacks. It never suggests a hidden attribute."""
+    """Return advice for a key that the type does not define. It never suggests a hidden attribute."""
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add it to {type_.path} or remove it"
 
@@ -275,8 +282,8 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
-    """Record a warning for each key that the type lacks. The file keeps these keys, but
-    they are not served.
+    """Record a warning for each key that the type does not define. Such keys remain in the file, but
+    responses do not contain them.
     """
     for key in tree:
         if key not in type_.attributes and key not in allowed:

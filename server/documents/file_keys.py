@@ -1,8 +1,9 @@
-"""Mapping between a file's keys and attributes, for content types with these options:
+"""Mapping between the keys in a file and attributes, for content types with at least one of these options:
 
-- `options.otherKeys`: one json attribute contains all keys that are not attributes.
-- `options.fileName`: the file name contains values. For example, `{date}-{slug}` matches `2024-01-31-hello`.
-  Folders before the name (`{date.year}/{date.month}/`) are used for new files, but not parsed.
+- `options.otherKeys`: a json attribute contains all keys that are not attributes.
+- `options.fileName`: the file name contains values. For example, the pattern `{date}-{slug}` matches
+  `2024-01-31-hello`. Folders in the pattern, such as `{date.year}/{date.month}/`, are used only for the paths
+  of new files.
 - `options.draftWhen`: a key marks drafts.
 """
 
@@ -20,7 +21,7 @@ FIELD = re.compile(r"\{(.*?)\}")
 
 
 def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return a file's values by attribute. If the type has `otherKeys`, other keys are moved into its
+    """Return the values in a file by attribute. If the type has `otherKeys`, all other keys are moved to its
     mapping.
     """
     if type_.other_keys is None:
@@ -32,10 +33,11 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Return the values by key in the file. `trees` are the values by attribute. The inverse of `gather`.
+    """Return the values by key in the file. This is the inverse of `gather`. `trees` contains the values by
+    attribute.
 
-    `tree` is the gathered current content. Keys removed from the `otherKeys` mapping become REMOVE; unchanged
-    keys in it are omitted.
+    `tree` is the current content, as returned by `gather`. Keys that were removed from the `otherKeys`
+    mapping become REMOVE. Keys in this mapping that have not changed are omitted.
     """
     name = type_.other_keys
     if name is None or name not in trees:
@@ -50,7 +52,7 @@ def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | Non
 
 
 def reserved_keys(type_: Type) -> Collection[str]:
-    """Return the keys that are not part of the `otherKeys` mapping: attributes and keys with a special
+    """Return the keys that are never part of the `otherKeys` mapping: attributes, and keys with a special
     meaning.
     """
     marks = {type_.draft_key.name} if type_.draft_key else set()
@@ -58,7 +60,9 @@ def reserved_keys(type_: Type) -> Collection[str]:
 
 
 def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, Tree]:
-    """Add the values from a file's name to the values in the file. The latter have priority."""
+    """Add the values in a file's name to the values in the file. If both contain an attribute, the value in
+    the file is used.
+    """
     if type_.file_name is None:
         return tree
     pattern = type_.file_name.rpartition("/")[2]
@@ -69,7 +73,9 @@ def with_name(type_: Type, name: str, tree: Mapping[str, Tree]) -> Mapping[str, 
 
 
 def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
-    """Return the file name for a new document, or None if a value in the pattern is missing."""
+    """Return the file name for a new document. Return None if a value that the
+    pattern requires is missing.
+    """
     fields = FIELD.findall(type_.file_name or "")
     names = {field.partition(".")[0] for field in fields}
     if not names or not all(isinstance(values.get(name), str | int) for name in names):
@@ -84,9 +90,9 @@ def name_of(type_: Type, values: Mapping[str, Any]) -> str | None:
 
 
 def read_name(pattern: str, dates: frozenset[str], name: str) -> dict[str, Tree]:
-    """Return the values in a file name by attribute, or {} if the name does not match the pattern.
+    """Return the values in a file name by attribute. If the name does not match the pattern, return {}.
 
-    Fields in `dates` must be dates.
+    The fields in `dates` must be valid dates.
     """
     found = _compile(pattern, dates).fullmatch(name)
     if found is None:
@@ -116,31 +122,32 @@ DRAFT_KEYS: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published
 
 
 def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
-    """Whether a file is marked as a draft by its type's draft key."""
+    """Whether a file contains the key that marks drafts of its content type."""
     return type_.draft_key is not None and says(tree, type_.draft_key)
 
 
 def says(tree: Mapping[str, Tree], key: DraftKey) -> bool:
-    """Whether a file contains the key with the value that marks a draft. The value may be quoted."""
+    """Whether the key in a file has the value that marks a draft. The value may be quoted."""
     value = tree.get(key.name)
     return not is_null(value) and str(value).lower() == str(key.value).lower()
 
 
 def draft_mark(type_: Type) -> dict[str, Tree]:
-    """Return the key and value that mark a type's drafts, or {} without `options.draftWhen`."""
+    """Return the key and value that mark drafts of a content type. Without `options.draftWhen`, return {}."""
     return {type_.draft_key.name: type_.draft_key.value} if type_.draft_key else {}
 
 
 def published_value(key: DraftKey) -> bool | None:
-    """Return the key's value in a published version, or None if the key is to be omitted."""
+    """Return the value of the key in a published version. Return None if the key must be omitted."""
     return not key.value if isinstance(key.value, bool) else None
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that marks the file as a draft although its type ignores the key, or None.
+    """Return a key that seems to mark the file as a draft although the content type ignores this key, or
+    None.
 
-    A key with the name of an attribute is not a draft key, unless the type has `options.files`: its files are
-    also read by a site generator.
+    If the key is the name of an attribute, it is not a draft key. The exception are types with
+    `options.files`, because a site generator also reads their files.
     """
     if type_.draft_key is not None:
         return None

@@ -1,4 +1,4 @@
-"""Document ids: derived from names and paths, or newly generated."""
+"""Document ids. They are derived from names and paths, or newly generated."""
 
 import secrets
 import threading
@@ -13,17 +13,19 @@ _last = (0, 0)
 
 
 def compose(text: str) -> str:
-    """Return a name in Unicode normalization form NFC. Some names on macOS are in NFD."""
+    """Return a name in the Unicode normalization form NFC. On macOS, some names are in the form NFD."""
     return str(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def id_of_name(name: str) -> str:
-    """Return a document's default id: its name with `/` replaced by `--`."""
+    """Return the default id of a document, which is its name with each `/` replaced by `--`."""
     return name.replace("/", "--")
 
 
 def id_of_reference(text: str) -> str:
-    """Return the id that a reference in a file means. It may be a path such as `/guides/start/`."""
+    """Return the id of the document that a reference in a file refers to. The reference may be a path such as
+    `/guides/start/`.
+    """
     return compose(id_of_name(text.strip().strip("/")))
 
 

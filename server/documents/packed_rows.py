@@ -1,7 +1,8 @@
-"""Packed rows: serialized documents, each of which is unpacked only when it is used.
+"""Packed rows: serialized rows of documents. Each row is unpacked only when it is needed.
 
-On a large site, most documents are never requested from a given process. Packed rows use less memory, and
-forked processes share them. Each column's texts are contiguous, so a search does not need to unpack rows.
+On a large site, a process needs only a few of the documents. Packed rows use less memory than unpacked ones,
+and forked processes share them. The texts in a column are stored contiguously, so they can be searched
+without unpacking rows.
 """
 
 import io
@@ -30,7 +31,7 @@ SEPARATOR = b"\0"  # No document contains it, because no text file may contain i
 
 
 class PackedTexts:
-    """A column's texts in UTF-8, each followed by SEPARATOR."""
+    """The texts in a column, encoded as UTF-8. Each text is followed by SEPARATOR."""
 
     __slots__ = ("_data", "_nulls", "_starts")
 
@@ -38,42 +39,44 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """Return the bytes of the texts from `first` to `last` (exclusive), each followed by SEPARATOR."""
+        """Return the bytes of the texts from index `first` up to, but not including, `last`. Each text is
+        followed by SEPARATOR.
+        """
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offset of each text from `first` to `last` (exclusive).
+        """Return the offset of each text from index `first` up to, but not including, `last`.
 
-        Offsets are relative to the first of these texts, plus `shift`.
+        Offsets are relative to the first of these texts. `shift` is added to each.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
     def text(self, i: int) -> str | None:
-        """Return one text, or None for null."""
+        """Return one text. If the value is null, return None."""
         if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column with the same text or null in all `count` rows."""
+        """Create a column in which all `count` rows have the same text or null."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())
 
 
 class PackedRows:
-    """Packed rows of one type's documents.
+    """Packed rows of documents of one content type.
 
-    The data consists of the rows without their texts, followed by the texts of each column. For sorting,
-    columns with short values are also stored separately, as a whole.
+    The data consists of the rows without their texts, followed by the texts in each column. Columns with
+    short values are also stored separately, so that sorting does not need to unpack rows.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        """`data` starts with these rows and may contain more."""
+        """`data` starts with these rows. It may be followed by other data."""
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
@@ -86,12 +89,12 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the rows at the start of `data`. Return them, and the rest of the data."""
+        """Read the rows at the start of `data`. Return the rows, and the data that follows them."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """Return the facts and data that `pack_rows` created."""
+        """Return the facts and the data in the form that `pack_rows` creates."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
@@ -106,7 +109,7 @@ class PackedRows:
         return tuple(values)
 
     def column(self, at: int) -> Sequence[Any]:
-        """Return a column's values."""
+        """Return the values in a column."""
         positions = range(len(self))
         if at in self._constants:
             return [self._constants[at]] * len(self)
@@ -118,7 +121,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return a column's texts, or None if the column does not consist of texts."""
+        """Return the texts in a column. If the column contains values that are not texts, return None."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -132,7 +135,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows. Return the facts and data for `PackedRows.read`."""
+    """Pack rows. Return the facts and the data, from which `PackedRows.read` recreates the rows."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -150,8 +153,8 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Add constant columns to the facts. `added` maps positions to values; `width` is the new number of
-    columns.
+    """Return the facts after adding constant columns. `added` maps positions to values. `width` is the
+    resulting number of columns.
     """
     if not added:
         return facts
@@ -174,7 +177,7 @@ def _is_short(attribute: Attribute) -> bool:
 
 
 def dump(values: Iterable[Any]) -> list[bytes]:
-    """Pickle each of the values separately."""
+    """Pickle each value separately."""
     out = io.BytesIO()
     pickler = _Pickler(out, protocol=5)
     ends = [0]
@@ -187,7 +190,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if the bytes were not created by `dump`."""
+    """Unpickle a value. Raises ValueError if the bytes are not from `dump`."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -195,14 +198,14 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores a content type as its uid."""
+    """Pickler that replaces a content type by its uid."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that allows only the value classes in _CLASSES."""
+    """Unpickler that can create only the classes in _CLASSES."""
 
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))

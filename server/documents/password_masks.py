@@ -1,4 +1,4 @@
-"""Masks for password hashes. Responses never contain a hash, even if its attribute is no
+"""Masks for password hashes. Responses never contain a hash, even if the attribute that contains it is no
 longer a `password`.
 """
 

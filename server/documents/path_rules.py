@@ -1,6 +1,6 @@
-"""Path rules: map a path to content type, name, locale and draft status (docs/files.md).
+"""Path rules. They map a path to a content type, name, locale and draft status (docs/files.md).
 
-Paths are relative to the site's folder and use `/`, as in git.
+Paths are relative to the site's folder. Folders are separated by `/`, as in git.
 """
 
 import re
@@ -22,7 +22,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a path means: content type, name, locale and status."""
+    """The meaning of a path: content type, name, locale and status."""
 
     type: Type
     name: str
@@ -31,13 +31,13 @@ class Claim:
 
     @property
     def document_id(self) -> str:
-        """The documentId, unless the file contains another one."""
+        """The documentId. A file can override it with its own documentId."""
         return id_of_name(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Path rules for a schema and a list of locales."""
+    """The path rules that result from a schema and a list of locales."""
 
     schema: Schema
     settings: Settings
@@ -52,18 +52,20 @@ class Layout:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
-        """All patterns in `options.files`, most specific first."""
+        """All patterns in `options.files`. More specific patterns come first."""
         found = [(p, t) for t in self.schema.content_types for p in t.files]
         return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents; none is inside another. `""` is the site's folder."""
+        """The folders that can contain documents. None of them is inside another one. `""` is the site's
+        folder.
+        """
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim for a path, or None if it is not a document's path."""
+        """Return the claim for a path. If the path cannot be that of a document, return None."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -76,9 +78,9 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the path for a claim. The inverse of `claim`.
+        """Return the path for a claim. This is the inverse of `claim`.
 
-        `pattern` selects one of several patterns in `options.files`.
+        If `options.files` contains several patterns, `pattern` selects one of them.
         """
         suffix = ".draft" if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
@@ -95,11 +97,13 @@ class Layout:
         return f"content/{claim.type.plural}/{name}{ending}"
 
     def pattern_of(self, path: str) -> str | None:
-        """Return the pattern in `options.files` that a path matches, or None."""
+        """Return the pattern in `options.files` that matches a path, or None if no pattern matches."""
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path for another version of the document at `path`, or None if there is no document."""
+        """Return the path for a different version (draft or locale) of the document at `path`. Return None if
+        `path` is not that of a document.
+        """
         claim = self.claim(path)
         if claim is None:
             return None
@@ -107,7 +111,7 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """Yield (pattern, claim) for each pattern in `options.files` that a path matches."""
+        """Yield each pattern in `options.files` that matches a path, together with the resulting claim."""
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:
@@ -134,7 +138,7 @@ class Layout:
         return claim if claim and claim.name == claim.type.singular else None
 
     def _claim_of_name(self, type_: Type, name: str) -> Claim:
-        """Return the claim for a name with optional suffixes: NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
+        """Return the claim for a name that may have suffixes: NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
         if type_.localized:
@@ -145,8 +149,8 @@ class Layout:
 
 
 def is_partial(path: str) -> bool:
-    """Whether site generators include this file in other pages, such as `_note.mdx`. Hugo's `_index.md` is a
-    page.
+    """Whether site generators include this file in other pages instead of publishing it as a page. An example
+    is `_note.mdx`. Hugo's `_index.md` is a page.
     """
     name = path.rpartition("/")[2]
     return name.startswith("_") and name.partition(".")[0] != "_index"
@@ -166,19 +170,19 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _initial(name: str) -> str:
-    """Return the value for `{initial}` in a document's path, such as `a` for `Aave`."""
+    """Return the value for `{initial}` in the path of a document, such as `a` for `Aave`."""
     return name[:1].lower()
 
 
 def _precision(pattern: str) -> tuple[bool, int]:
-    """Return a pattern's sort key: first those with `{name}` in a folder, then those with
+    """Return the sort key of a pattern. Patterns with `{name}` in a folder come first, then patterns with
     more literal text.
     """
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
 def _fixed_folder(pattern: str) -> str:
-    """Return the deepest folder that contains all paths that match a pattern."""
+    """Return the deepest folder that contains all paths that a pattern can match."""
     return pattern.partition("{")[0].rpartition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""Readers that convert trees to attribute values. The table READERS contains a function for each attribute
+"""Readers that convert trees to attribute values. The table READERS contains one function for each attribute
 type.
 
 Components and dynamic zones are read in `documents.encode`.
@@ -24,7 +24,7 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader if a tree is invalid: describes the expected value, and how to fix the file."""
+    """Raised by a reader if a tree is invalid. It describes the expected value, and how to fix the file."""
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -140,14 +140,16 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    """Return a text member, even if it looks like a number. All members except `text` can be null."""
+    """Return the text in a member, even if it looks like a number. All members except `text` can be null."""
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Return one target of a relation or media attribute in the form that rows contain. Raises Unreadable."""
+    """Return one target of a relation or media attribute, in the form in which rows contain it. Raises
+    Unreadable.
+    """
     if attribute.type == "media":
         if isinstance(tree, str):
             return compose(str(tree).lstrip("/").removeprefix("uploads/"))

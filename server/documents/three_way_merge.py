@@ -1,6 +1,7 @@
-"""Three-way merge of two edited versions of a document, attribute by attribute.
+"""Three-way merge: combines two changes to the same document, attribute by attribute.
 
-Components in a list are matched by id, then by content, then by position and type.
+Components in a list are matched by id. The remaining ones are matched by content, and then by position and
+type.
 """
 
 from collections import defaultdict, deque
@@ -21,10 +22,10 @@ MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by o
 def places_in(
     base: Sequence[Component], later: Sequence[Component], *, by_id: bool = False
 ) -> list[int | None]:
-    """Return the index in `base` of each component in `later`, or None if it is new.
+    """For each component in `later`, return its index in `base`, or None if the component is new.
 
-    `by_id`: match components by id first. This is valid only if `later` was created from `base`. In a list
-    read from a file, an id only encodes the index.
+    If `by_id` is set, components are first matched by id. This is valid only if `later` was created from
+    `base`. In a list that was read from a file, an id only depends on the index.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -55,9 +56,9 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group the unmatched components by the matched component that precedes them.
+    """Group the unmatched components by the matched component before them.
 
-    Each group is (indexes in the later list, indexes in the base).
+    Each group consists of the indexes in the later list and the indexes in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -78,10 +79,11 @@ def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], 
 def _likely(
     base: Sequence[Component], later: Sequence[Component], left: list[int], places: list[int], *, common: int
 ) -> list[tuple[int, int]]:
-    """Return matches (index in `later`, index in `base`) between components of the same type.
+    """Return likely matches between components of the same type, as pairs of an index in `later` and an index
+    in `base`.
 
-    They must have at least `common` equal values. Pairs with more equal values are matched first, then pairs
-    with closer indexes.
+    Two matching components must have at least `common` equal values. Pairs with more equal values are matched
+    first. Among these, pairs with closer indexes are matched first.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -105,7 +107,7 @@ def _likely(
 
 
 def _common(one: Component, other: Component) -> int:
-    """Return the number of equal non-empty values in two components."""
+    """Return the number of values that are equal in two components and are not empty."""
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -118,10 +120,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge the orders of both sides. Return None if both sides reordered the remaining keys differently.
+    """Merge the orders of both sides. If both sides reordered the remaining keys in different ways, return
+    None.
 
-    Keys that one side removed are omitted. A key that one side added follows its predecessor from that side.
-    If both sides added keys at the same position, theirs are first.
+    Keys that one side removed are omitted. A key that one side added is placed after the key that precedes it
+    on that side. If both sides added keys at the same position, those from theirs come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -138,8 +141,8 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the missing keys into `merged`, each after its predecessor and after any following keys in
-    `passed`.
+    """Insert the missing keys into `merged`. Each is placed after its predecessor, and after all keys in
+    `passed` that follow the predecessor.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
@@ -170,8 +173,8 @@ _TEXT_TYPES = frozenset({"text", "richtext"})
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """A value that both sides changed differently. None means that the value, component or document is
-    missing.
+    """A value that both sides changed in different ways. None means that the value, component or document
+    does not exist.
 
     `path` consists of names and list indexes in the base. It is empty if one side deleted the document and
     the other side changed it.
@@ -185,8 +188,8 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge: values by attribute, or None if the document is deleted. For conflicts, theirs are
-    used.
+    """Result of a merge: the values by attribute, or None if the document is deleted. For conflicts, it
+    contains the value from theirs.
     """
 
     values: dict[str, Any] | None
@@ -202,11 +205,12 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge `ours` and `theirs`, two versions created from `base`. None means that the document is missing.
+    """Merge `ours` and `theirs`, two versions that were both created from `base`. None means that the
+    document does not exist.
 
-    Values are by attribute, as in rows. Inverse sides of relations are not merged; theirs are used.
-    Components in the result have the ids from theirs, if they exist there. `by_id`: component ids in ours
-    match those in the base.
+    Values are given by attribute, as in rows. For the inverse sides of relations, the values from theirs are
+    used without merging. Components that exist in theirs keep the ids that they have there. `by_id` means
+    that the component ids in ours correspond to those in the base.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -223,7 +227,7 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """Merge if the document is missing on at least one side."""
+    """Merge a document that does not exist on at least one of the sides."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -235,14 +239,18 @@ def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs
 
 @dataclass(slots=True)
 class _Merging:
-    """State of one merge: the function that merges texts, and the conflicts found so far."""
+    """State of one merge. It contains the function that merges texts, and the conflicts that were found so
+    far.
+    """
 
     merge_text: MergeText
     by_id: bool
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge an attribute's values. On a conflict, record it and return theirs."""
+        """Merge the values of an attribute. If there is a conflict, record it and return the value from
+        theirs.
+        """
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
         if same_values(theirs, base):
@@ -264,7 +272,7 @@ class _Merging:
         return theirs
 
     def _component(self, base: Component, ours: Component, theirs: Component, path: KeyPath) -> Component:
-        """Merge a component that exists on both sides. All three must have the same type."""
+        """Merge a component that exists on both sides and in the base. All three must have the same type."""
         attributes = theirs.type.attributes.values()
         values = (
             self.value(attribute, before, mine, other, (*path, attribute.name))
@@ -281,8 +289,8 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        """Merge lists of components: keep the components that either side added, and drop those that either
-        side removed.
+        """Merge lists of components. Components that one side added are kept, and components that one side
+        removed are dropped.
         """
         mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
         order = merge_order(range(len(base)), mine, other)
@@ -306,9 +314,10 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components of both sides by key: the index in the base, or a new key for an added component.
+    """Return the components on both sides by key. The key is the index in the base. An added component gets a
+    new key.
 
-    If both sides added the same component, it has one key.
+    If both sides added the same component, it gets the same key on both sides.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

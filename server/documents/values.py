@@ -1,4 +1,4 @@
-"""Attribute values: components, empty values, equality, derived ids."""
+"""Values of attributes: components, empty values, equality, and derived ids."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,7 +9,7 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component in a document: its type and its row (id, then attributes).
+    """A component in a document. It has a type and a row, which consists of the id and the attribute values.
 
     Equality ignores ids, because they are derived from positions.
     """
@@ -21,12 +21,12 @@ class Component:
 
     @property
     def id(self) -> int:
-        """Numeric id, derived from the component's position (spec.md 2.2)."""
+        """The numeric id, which is derived from the component's position (spec.md 2.2)."""
         return int(self.row[0])
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Attribute values, in the order of `type.attributes`."""
+        """The attribute values, in the order of `type.attributes`."""
         return self.row[1:]
 
     def __eq__(self, other: object) -> bool:
@@ -43,15 +43,17 @@ class Component:
 
 
 def components_in(value: Any) -> tuple[Component, ...]:
-    """Return the value of a component or dynamic zone attribute as a tuple of components."""
+    """Return the components in the value of an attribute, as a tuple. The attribute must be a component or a
+    dynamic zone.
+    """
     return value if isinstance(value, tuple) else (value,) if value is not None else ()
 
 
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
-    """Yield (path, component) for each component in an attribute's value.
+    """Yield the path and the component for each component in the value of an attribute.
 
-    `path` is the attribute's path. In a list, the component's index is appended. Attributes without
-    components yield nothing.
+    `path` is the path of the attribute. In a list, the index of the component is appended. If the attribute
+    does not contain components, nothing is yielded.
     """
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
@@ -59,7 +61,9 @@ def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[t
 
 
 def empty_value(attribute: Attribute) -> Any:
-    """Return the empty value for an attribute: () for relations, media and lists of components, else None."""
+    """Return the empty value for an attribute. It is () for relations, media and lists of components, and
+    None for all other attributes.
+    """
     listed = attribute.holds_components and attribute.to_many
     return () if listed or attribute.has_targets else None
 
@@ -70,14 +74,16 @@ def is_empty(value: Any) -> bool:
 
 
 def same_values(old: object, new: object) -> bool:
-    """Whether two values or rows have the same JSON. In contrast to ==, 1 differs from true and from 1.0."""
+    """Whether two values or rows have the same JSON. Unlike ==, this distinguishes 1, true and 1.0."""
     if old is new or type(old) is type(new) is str:
         return old == new
     return old == new and repr(old) == repr(new)
 
 
 def identify(*parts: str) -> int:
-    """Derive a 53-bit id from texts. It is the same in every clone of a site, and exact as a JSON number."""
+    """Derive an id of 53 bits from strings. It is the same in every clone of a site, and a JSON number can
+    represent it exactly.
+    """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 

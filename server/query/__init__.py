@@ -1,1 +1,1 @@
-"""Query parser: turns request parameters into an immutable syntax tree, validated against the schema."""
+"""Query parser. It converts request parameters to an immutable syntax tree that is valid for the schema."""

@@ -1,8 +1,9 @@
-"""Syntax tree of a query: immutable and validated against the schema.
+"""Syntax tree of a query. It is immutable and valid for the schema.
 
-`query.parse` creates a Query from bracket notation, so later steps never see invalid input. Filters are in
-negation normal form: `$not` is pushed down to the comparisons. Classes that every request instantiates are
-named tuples, because creating these takes a third of the time of frozen dataclasses.
+`query.parse` creates a Query from bracket notation and rejects invalid input, so all later steps can rely on
+valid queries. Filters are in negation normal form, which means that `$not` is pushed down to the comparisons.
+Classes that every request instantiates are named tuples, because creating a named tuple takes only a third of
+the time of a frozen dataclass.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """Comparison of a column with an operand. If `negated`, non-null values match that
+    """A comparison between a column and an operand. If `negated`, it matches values that are not null and
     fail the comparison.
     """
 
@@ -28,7 +29,9 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Test of a relation, media or component attribute: it must be empty if `null`, else non-empty."""
+    """A test whether a relation, media or component attribute is empty. If `null` is false, the attribute
+    must not be empty.
+    """
 
     attribute: Attribute
     at: int
@@ -39,9 +42,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Through:
-    """Condition on related items: at least one document, file or component must match the inner filter.
+    """A condition on related items. At least one document, file or component must match the inner filter.
 
-    `path` is the dotted attribute path from the root, for error messages.
+    `path` is the dotted path of the attribute from the root. It is used in error messages.
     """
 
     attribute: Attribute
@@ -53,14 +56,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """Conjunction. Without parts, it is true."""
+    """A conjunction of filters. Without parts, it matches everything."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Disjunction. Without parts, it is false."""
+    """A disjunction of filters. Without parts, it matches nothing."""
 
     parts: tuple["Filter", ...]
 
@@ -71,7 +74,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute on the path to a sort key, and its target type."""
+    """One attribute in the path to a sort key, and the type to which the attribute leads."""
 
     attribute: Attribute
     at: int
@@ -105,9 +108,9 @@ ALL_FIELDS = Selection()
 class Node:
     """One populated attribute.
 
-    - `selections`: by uid, what to return from items of that type. Items of other types are omitted.
+    - `selections`: what to return from items of each type, by uid. Items of other types are omitted.
     - `attribute` is None for localizations.
-    - `count`: return the number of items instead of the items.
+    - `count`: return only the number of items.
     """
 
     name: str
@@ -118,8 +121,8 @@ class Node:
 
 
 class Page(NamedTuple):
-    """A part of a list, requested by page or by offset. With `with_count`, the response
-    includes the total.
+    """The part of a list to return. It is requested either by page or by offset. If `with_count` is set, the
+    response contains the total number of documents.
     """
 
     start: int
@@ -129,13 +132,13 @@ class Page(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A request for documents of one type.
+    """A request for documents of one content type.
 
-    - `locales`: the locales to search if the type is localized; None means the site's default locale.
-    - `drafts`: uids of the types whose drafts may be read.
+    - `locales`: the locales to search if the content type is localized. None means the site's default locale.
+    - `drafts`: the uids of the types whose drafts may be read.
     - `text`: the text to search for (`_q`).
-    - `publication`: the `publicationFilter`.
-    - `with_status`: return for each document whether it is published, modified or a draft.
+    - `publication`: the value of `publicationFilter`.
+    - `with_status`: whether to return the publication status of each document (published, modified or draft).
     """
 
     type: Type

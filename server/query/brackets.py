@@ -1,9 +1,9 @@
-"""Parser for bracket notation, compatible with JavaScript's `qs` library: `a[b][c]=1&a[d][]=2` → nested
-values.
+"""Parser for bracket notation. It is compatible with JavaScript's `qs` library: `a[b][c]=1&a[d][]=2` is
+parsed to nested values.
 
 If keys are repeated or contradictory, `qs` merges their values in the order of the query string, and clients
 rely on the result. The Python package `qs-codec` took a fifth of the time of an uncached read, so this module
-reimplements it. tests/query/test_brackets.py compares both.
+reimplements `qs`. tests/query/test_brackets.py compares this module with the package.
 """
 
 import re
@@ -20,14 +20,16 @@ _HOLE = object()  # Placeholder for missing indexes: `a[1]=x` has one before x. 
 
 
 class _LongList(dict[str, Any]):
-    """A list with more than MAX_LIST_ITEMS items, as a dict with indexes (as strings) for keys."""
+    """A list with more than MAX_LIST_ITEMS items. It is stored as a dictionary whose keys are the indexes as
+    strings.
+    """
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
     """Parse the parts of a query string into nested values.
 
-    Leaves are strings, or None for a key without `=`. Brackets in keys must not be percent-encoded.
-    Everything else may be percent-encoded UTF-8.
+    Each leaf is a string, or None for a key without `=`. Brackets in keys must not be percent-encoded. All
+    other characters may be percent-encoded UTF-8.
     """
     flat: dict[str, Any] = {}
     for part in parts:
@@ -50,7 +52,7 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Return the value wrapped in the names of its key: `a[b][]` → `{"a": {"b": [value]}}`."""
+    """Return the value nested as the key specifies: `a[b][]` → `{"a": {"b": [value]}}`."""
     name, inner = _split(key)
     for part in reversed(inner):
         if part == "":
@@ -64,10 +66,10 @@ def _nest(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key into its name and the texts inside the following pairs of brackets.
+    """Split a key into its name and the texts in the pairs of brackets that follow.
 
-    Nested brackets belong to the outer pair's text. After MAX_DEPTH pairs, or from an unclosed pair on, the
-    rest of the key is a single text.
+    Brackets inside brackets belong to the text of the outer pair. After MAX_DEPTH pairs, the rest of the key
+    is a single text. The same applies from the first bracket that is not closed.
     """
     begin = key.find("[")
     if begin < 0:
@@ -84,7 +86,9 @@ def _split(key: str) -> tuple[str, list[str]]:
 
 
 def _closing(key: str, begin: int) -> int:
-    """Return the position of the bracket that closes the one at `begin`, or -1 if there is none."""
+    """Return the position of the bracket that closes the bracket at `begin`. Return
+    -1 if it is not closed.
+    """
     level, at = 1, begin
     while level:
         closing = key.find("]", at + 1)
@@ -96,7 +100,9 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Return `target`, the values parsed so far, merged with `source`. `target` may be modified."""
+    """Merge `source` into `target`, which contains the values parsed so far, and return the result. `target`
+    may be modified.
+    """
     if source is None:
         return target
     if isinstance(source, list):
@@ -141,7 +147,7 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
 
 
 def _append(values: Any, value: Any) -> Any:
-    """Return the values of a key with one value appended."""
+    """Return the values of a key after appending one value."""
     if isinstance(values, _LongList):
         last = max((int(key) for key in values if key.isdecimal()), default=-1)
         return _LongList({**values, str(last + 1): value})

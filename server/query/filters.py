@@ -1,8 +1,8 @@
-"""Parser for the `filters` parameter. Its result is in negation normal form.
+"""Parser for the `filters` parameter. The resulting filter is in negation normal form.
 
-`$not` is pushed down, so only comparisons, "and" and "or" remain. This matches SQL's three-valued logic over
-joined rows, which clients expect. For example, `$not[tags][name]=red` finds documents with at least one tag
-that is not red.
+This means that `$not` is pushed down to the comparisons, so only comparisons, "and" and "or" remain. The
+result is the same as with SQL's three-valued logic on joined rows, which clients expect. For example,
+`$not[tags][name]=red` finds documents with at least one tag that is not red.
 """
 
 import re
@@ -24,7 +24,7 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a filter parameter. If it is empty, return NO_FILTER. Raises ValidationError."""
+    """Parse a parameter that contains filters. If it is empty, return NO_FILTER. Raises ValidationError."""
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -37,14 +37,16 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. In its methods, `negated` is true below an odd number of `$not`."""
+    """Parser for one parameter. In its methods, `negated` is true inside an odd
+    number of `$not` operators.
+    """
 
     schema: Schema
     param: str
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object, or a list of objects. All of its conditions must be met."""
+        """Parse an object or a list of objects. A document must meet all conditions in it."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -70,7 +72,9 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the right-hand side of a scalar filter: a value, a list, or an object with operators."""
+        """Parse the right-hand side of a scalar filter. It is a value, a list of values, or an object with
+        operators.
+        """
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -85,7 +89,7 @@ class _FilterParser:
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse an operator on a scalar attribute: a comparison or a logical operator."""
+        """Parse an operator for a scalar attribute. It is either a comparison or a logical operator."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
@@ -100,8 +104,8 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a comparison. The error for an invalid operand is deferred until all keys
-        have been parsed.
+        """Parse a comparison. If the operand is invalid, the error is raised only after all keys have been
+        parsed.
         """
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
@@ -137,7 +141,9 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Return the value of `filters[author]=…` as an object with operators and attributes for keys."""
+    """Return the value of a filter such as `filters[author]=…` as an object whose keys are operators and
+    attributes.
+    """
     if qs.is_list(value):
         items = qs.items(value)
         return {"$and": items} if any(isinstance(item, dict) for item in items) else {"$in": items}
@@ -147,7 +153,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _compose_names(value: Any) -> Any:
-    """Convert ids and file names in a value to NFC, the Unicode form in the index."""
+    """Convert the ids and file names in a value to the Unicode form NFC, which the index uses."""
     if isinstance(value, dict):
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -156,9 +162,10 @@ def _compose_names(value: Any) -> Any:
 
 
 def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-    """Return the filter for comparing a relation directly with a value, such as `filters[author]=abc`.
+    """Return the filter for a relation that is compared directly with a value, such as `filters[author]=abc`.
 
-    The documentId is compared. If the value consists of digits, the numeric `id` is compared too.
+    The value is compared with the documentId. If the value consists of digits, it is also compared with the
+    numeric `id`.
     """
     value = _compose_names(value)
     values = qs.items(value) if qs.is_list(value) else [value]
@@ -175,7 +182,7 @@ def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, n
 
 
 def _has_conditions(value: Any) -> bool:
-    """Whether a value contains conditions, in contrast to operands."""
+    """Whether a value contains conditions. Otherwise, it contains operands."""
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -190,8 +197,8 @@ def _conditions(value: Any, key: str) -> list[Any]:
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
-    """Combine parts with "and". If `negated`, combine them with "or", because each part
-    is already negated.
+    """Combine parts with "and". If `negated`, combine them with "or" instead, because each part is already
+    negated.
     """
     if len(parts) == 1:
         return parts[0]
@@ -224,8 +231,8 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list: `$eq` means `$in`, and `$ne` means `$notIn`. Other operators accept
-    only one value.
+    """Parse a comparison with a list. With a list, `$eq` means `$in`, and `$ne` means `$notIn`. All other
+    operators accept only a single value.
     """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
@@ -234,7 +241,9 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the form in which the attribute is stored, so comparisons need no conversion."""
+    """Convert an operand to the form in which the attribute is stored. So comparisons do not need to convert
+    values.
+    """
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":
         return text

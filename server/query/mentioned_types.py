@@ -1,4 +1,4 @@
-"""The types that a query depends on, to determine which changes affect its response."""
+"""The content types that a query depends on. They determine which changes can affect the response."""
 
 from collections.abc import Iterator, Set
 
@@ -6,18 +6,20 @@ from server.query.ast import And, Filter, Missing, Or, Query, Selection, Through
 
 
 def mentions(query: Query, uids: Set[str]) -> bool:
-    """Return whether a query depends on at least one of these types."""
+    """Return whether a query depends on at least one of these content types."""
     return any(uid in uids for uid in mentioned_types(query))
 
 
 def mentioned_types(query: Query) -> Iterator[str]:
-    """Yield the uids of all types and components that a query depends on. May contain duplicates."""
+    """Yield the uids of all content types and components that a query depends on. An uid may be yielded more
+    than once.
+    """
     yield query.type.uid
     yield from _types_in_selection(query.selection)
 
 
 def conditions(selection: Selection) -> Iterator[str]:
-    """Yield the uids of the types that a selection's filters and sort keys use."""
+    """Yield the uids of the types that occur in the filters and sort keys of a selection."""
     yield from _types_in_filter(selection.filter)
     for key in selection.sort:
         for step in key.steps:

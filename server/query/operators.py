@@ -1,6 +1,7 @@
-"""Table of filter operators: name, operand, description and predicate.
+"""Table of filter operators. It contains the name, the operand, a description and the predicate for each
+operator.
 
-As in SQL, comparisons with null are never true, except with $null and $notNull. Text is compared by code
+As in SQL, a comparison with null is never true, except with $null and $notNull. Text is compared by code
 point. Operators with the suffix `i` ignore case.
 """
 
@@ -16,8 +17,8 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator. `predicate(document value, operand)` returns whether the value matches; `folds` ignores
-    case.
+    """One operator. `predicate(document value, operand)` returns whether the value matches. If `folds` is
+    set, the operator ignores case.
     """
 
     name: str
@@ -28,7 +29,9 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text for text operators. Other values than text are serialized as JSON."""
+    """Return a value as text, for operators that compare texts. If the value is not a text, it is serialized
+    as JSON.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, Decimal):

@@ -1,8 +1,8 @@
-"""Parser for the parameters of a read request: turns nested values into a Query.
+"""Parser for the parameters of a read request. It converts nested values to a Query.
 
-The accepted forms are recorded in tests/conformance/. Unknown parameters are ignored, or rejected if
-`api.strict_params` is set. Unknown keys inside known parameters are always rejected, with their name and
-path.
+tests/conformance/ contains the accepted forms. Unknown parameters are ignored, or rejected if
+`api.strict_params` is set. Unknown keys inside a known parameter are always rejected; the error contains the
+key and its path.
 """
 
 import re
@@ -28,9 +28,10 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse `pagination`. Sizes outside the limits are clamped, as in Strapi.
+    """Parse `pagination`. A size outside the limits is replaced by the nearest limit, as in Strapi.
 
-    Raises PaginationError if page and offset are combined, and ValidationError for an invalid number.
+    Raises PaginationError if the request contains both a page and an offset. Raises ValidationError for an
+    invalid number.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -47,7 +48,9 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError for `page` or `pageSize` outside of `pagination`."""
+    """Raise PaginationError if `page` or `pageSize` is a top-level parameter instead
+    of part of `pagination`.
+    """
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
             "Invalid pagination attributes. The page parameters are incorrect "
@@ -63,7 +66,8 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse top-level `start` and `limit`. Without `limit`, or with limit -1, the list is not limited.
+    """Parse the top-level parameters `start` and `limit`. If `limit` is missing or -1, the number of
+    documents is not limited.
 
     Raises ValidationError for invalid numbers.
     """
@@ -99,7 +103,7 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """Return the response's `meta.pagination`."""
+    """Return `meta.pagination` for the response."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -151,8 +155,8 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for one document or, with `many`, for a list.
-    Raises ValidationError.
+    """Parse the parameters of a request for one document. If `many` is set, the request is for a list. Raises
+    ValidationError.
     """
     if settings.api.strict_params:
         refuse_unknown(params)
@@ -181,7 +185,9 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """Parse filters, sort, fields and populate. If several are invalid, the first in this order is raised."""
+    """Parse filters, sort, fields and populate. If several of them are invalid, the error is about the first
+    one in this order.
+    """
     parsed: dict[str, Any] = {}
     mistakes = Mistakes()
     with mistakes:
@@ -202,7 +208,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters. If `populate` is missing, add the default from site.yaml."""
+    """Return the parameters. If `populate` is missing, the default from site.yaml is added."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -213,14 +219,17 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all. If it is empty, return the default locale. Raises ValidationError."""
+    """Parse a locale, or `*` for all locales. If the value is empty, return the default locale. Raises
+    ValidationError.
+    """
     return "*" if value == "*" else _locale(value, settings)
 
 
 def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, ...]:
-    """Return the locales that a deletion concerns. `value` is one locale, a list, or `*` for all.
+    """Return the locales that a deletion affects. `value` is one locale, a list of locales, or `*` for all
+    locales.
 
-    For an unlocalized type, this is always the default locale. Raises ValidationError.
+    For a content type without locales, the result is always the default locale. Raises ValidationError.
     """
     if not type_.localized:
         return (settings.locales.default,)
@@ -229,10 +238,10 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 
 
 def _locale(value: Any, settings: Settings) -> str:
-    """Parse a locale code. If it is empty, return the default locale.
+    """Parse a locale code. If the value is empty, return the default locale.
 
-    A valid code that the site lacks matches no document, as in Strapi. Raises ValidationError for an invalid
-    code.
+    A valid code that is not a locale of the site is accepted, but matches no document, as in Strapi. Raises
+    ValidationError for an invalid code.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -244,10 +253,10 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. A filter on `locale` overrides the `locale` parameter and searches all
-    locales.
+    """Return the locales to search. If there is a filter on `locale`, the parameter `locale` is ignored and
+    all locales are searched.
 
-    For `many`, the parameter may also be a list or `*`.
+    If `many` is set, the parameter may also be a list or `*`.
     """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
@@ -263,9 +272,9 @@ def _locales(
 
 
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
-    """Return the locale that a write changes. Raises ValidationError if the site lacks it.
+    """Return the locale that a write changes. Raises ValidationError if the site does not have this locale.
 
-    For an unlocalized type, this is always the default locale.
+    For a content type without locales, the result is always the default locale.
     """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
@@ -308,7 +317,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """Convert `hasPublishedVersion`, an older parameter, to a `publicationFilter` value."""
+    """Convert `hasPublishedVersion`, a deprecated parameter, to a value for `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

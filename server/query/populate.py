@@ -1,4 +1,4 @@
-"""Parser for the `fields` and `populate` parameters, in all forms (spec.md 4.5)."""
+"""Parser for the parameters `fields` and `populate`, in all their forms (spec.md 4.5)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the selected names, or None for all. id and documentId are excluded, because they are always
-    returned.
+    """Return the names of the requested fields, or None if all are requested. `id` and `documentId` are not
+    included, because responses always contain them.
     """
     if value is None or value == "":
         return None
@@ -39,7 +39,8 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
     """Parse `populate` in any form into nodes. Raises ValidationError.
 
-    `forgiving` imitates Strapi 4: unknown names are ignored, and lists may mix names and objects.
+    If `forgiving` is set, it is parsed as in Strapi 4: unknown names are ignored, and a list may contain both
+    names and objects.
     """
     if value is None:
         return ()
@@ -84,15 +85,17 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """Populate object for a dotted name such as `author.articles`. Its errors contain the whole path."""
+    """The populate object for a dotted name such as `author.articles`. Errors about it contain the whole
+    dotted name.
+    """
 
 
 @dataclass(slots=True)
 class _PopulateParser:
     """Parser for one parameter.
 
-    `count` is the number of nodes so far. It is limited, because a short parameter can expand to a huge
-    number of nodes through relations with several target types.
+    `count` is the number of nodes so far. The number is limited, because a short parameter can expand to very
+    many nodes through relations to several content types.
     """
 
     schema: Schema
@@ -103,8 +106,8 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level. `path` is the prefix for names in errors; `above` are the attributes above this
-        level.
+        """Parse one level. `path` is the prefix for names in errors. `above` contains the attributes that
+        lead to this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -132,7 +135,7 @@ class _PopulateParser:
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse one attribute on a level. Return None if its value is false."""
+        """Parse one attribute. Return None if its value is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -162,9 +165,9 @@ class _PopulateParser:
     def selection(
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
-        """Parse the fields, filters, sort and populate below an attribute.
+        """Parse the fields, filters, sort and populate options of an attribute.
 
-        In errors about filters and sort, paths start at this level.
+        In errors about filters and sort, paths start at this attribute.
         """
         if not options:
             return ALL_FIELDS
@@ -186,7 +189,7 @@ class _PopulateParser:
         return Selection(**parsed)
 
     def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
-        """Parse the fields, filters or sort of one level into `parsed`."""
+        """Parse the fields, filters or sort option of one level and add it to `parsed`."""
         if key == "fields":
             parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
@@ -197,9 +200,10 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type in a dynamic zone or morph relation.
+        """Return the selection for each type that a dynamic zone or a relation to several types can contain.
 
-        The `on` option sets a selection per type; without it, all types share one.
+        The option `on` sets a selection for each type. Without this option, the same selection is used for
+        all types.
         """
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
@@ -216,7 +220,8 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…`: only the named types are returned, in the attribute's order.
+        """Parse `on[category.component]=…`. Only the named types are returned, in the order in which the
+        attribute lists them.
 
         A named type is returned even if its value is `false`.
         """
@@ -251,7 +256,9 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert `populate[a]=*&populate=b`, which `qs` parses as a list of objects and names, to one object."""
+    """Convert `populate[a]=*&populate=b` to a single object. `qs` parses it as a
+    list of objects and names.
+    """
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
         return value
@@ -262,7 +269,9 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any form of populate to an object that maps attributes to True, False, a text or options."""
+    """Convert any form of populate to an object. It maps each attribute to True, False, a string or an object
+    with options.
+    """
     if value is None or value == "":
         return {}
     if qs.is_list(value):
@@ -275,7 +284,9 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError if a list contains anything but names. The error is the same as in Strapi."""
+    """Raise ValidationError if a list contains items that are not names. The error
+    is identical to Strapi's.
+    """
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -284,7 +295,9 @@ def _refuse_objects(value: Any) -> None:
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:
-    """Nest dotted names: `["author", "author.articles"]` → `{"author": {"populate": {"articles": True}}}`."""
+    """Convert dotted names to a nested object: `["author", "author.articles"]` → `{"author": {"populate":
+    {"articles": True}}}`.
+    """
     tree: dict[str, Any] = {}
     for name in names:
         level = tree
@@ -302,10 +315,10 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options for one populated attribute, or None if its value is false.
+    """Return the options for one populated attribute. Return None if its value is false.
 
-    Raises ValidationError for names instead of options. The error's path includes the first name if it is an
-    attribute of a target.
+    Raises ValidationError if the value contains names instead of options. If the first name is an attribute
+    of a target, the error's path includes it.
     """
     if isinstance(value, dict):
         return value

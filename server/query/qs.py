@@ -1,8 +1,8 @@
-"""Query strings in bracket notation: parse them to nested dicts and lists of strings, and write them (spec.md
-4.4).
+"""Query strings in bracket notation (spec.md 4.4). They are parsed to nested dictionaries and lists of
+strings, and serialized from them.
 
-`query.brackets` nests the keys. Before that, this module rejects input for which `query.brackets` would guess
-or truncate.
+`query.brackets` nests the keys. Before that, this module rejects input that `query.brackets` would guess or
+truncate.
 """
 
 import itertools
@@ -34,8 +34,9 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 def parse(text: str) -> dict[str, Any]:
     """Parse a query string into nested values, such as `{"filters": {"title": {"$eq": "x"}}, …}`.
 
-    Leaves are strings or None. Raises ValidationError for malformed percent-encoding, invalid UTF-8 and
-    control characters, and for queries that are too long, too deep or have too many parameters.
+    Each leaf is a string or None. Raises ValidationError for malformed percent-encoding, invalid UTF-8 and
+    control characters. Also raises it if the query is too long, is nested too deeply, or has too many
+    parameters.
     """
     if not text:
         return {}
@@ -62,9 +63,10 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys like JavaScript objects: first numeric keys in ascending order, then the others.
+    """Sort keys like JavaScript objects do. Numeric keys come first in ascending order, followed by all other
+    keys.
 
-    If a query contains several mistakes, this order determines which one is reported.
+    If a query contains several mistakes, this order determines which mistake the error reports.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -76,7 +78,9 @@ def _numbers_first(value: Any) -> Any:
 
 
 def write(params: Mapping[str, Any]) -> str:
-    """Encode nested values of strings and None as a query string. The inverse of `parse`."""
+    """Serialize nested values as a query string. This is the inverse of `parse`. Each leaf is a string or
+    None.
+    """
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
 
@@ -90,10 +94,11 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Return the parts with explicit indexes (`a[0]=…`, `a[1]=…`) if a key is repeated more than
-    MAX_LIST_ITEMS times.
+    """Return the parts. If a key is repeated more than MAX_LIST_ITEMS times, its parts get explicit indexes
+    (`a[0]=…`, `a[1]=…`).
 
-    The result is the same, but appending items one by one would take quadratic time.
+    This does not change the result, but it is faster. Without indexes, items are appended one by one, which
+    takes quadratic time.
     """
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
@@ -110,14 +115,14 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items of a list, which can also be an object with numeric keys if it is sparse or long."""
+    """Return the items in a list. A sparse or long list can also be an object with numeric keys."""
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a value was written as `a[]=`, `a[0]=` or with a repeated key."""
+    """Return whether a value was written as a list: as `a[]=`, as `a[0]=` or by repeating the key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -137,7 +142,7 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Context manager: defer errors in values, but propagate errors in keys immediately.
+    """Context manager that defers errors in values. Errors in keys are raised immediately.
 
     After all blocks, `report` raises the first deferred error.
     """
@@ -153,17 +158,17 @@ class Mistakes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Defer the block's error if it concerns a value."""
+        """If the block raised an error in a value, defer it."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error in a key as if it concerned a value."""
+        """Defer an error in a key, as if it were an error in a value."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:
-        """Raise the first deferred error, if any."""
+        """Raise the first deferred error. If there is none, do nothing."""
         if self._first is not None:
             raise self._first

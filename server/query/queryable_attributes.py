@@ -1,6 +1,6 @@
-"""Attributes that filters and sort keys may use, and the target types of attributes.
+"""The attributes that filters and sort keys can use, and the target types of attributes.
 
-Private attributes, passwords and dynamic zones are rejected, so filters can't reveal their values.
+Private attributes, passwords and dynamic zones are rejected, so that filters can't reveal their values.
 """
 
 from server.errors import invalid_key
@@ -18,7 +18,7 @@ AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute that a filter or sort key names.
+    """Return the attribute with the name that a filter or sort key contains.
 
     Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
     """
@@ -32,14 +32,14 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether the name is a hidden attribute that Strapi has in this type. Errors include it in their
-    path.
+    """Return whether the name is that of a hidden attribute that Strapi adds to this type. Errors include
+    such a name in their path.
     """
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute, or None if there is not exactly one."""
+    """Return the target type of an attribute. Return None unless there is exactly one."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -49,7 +49,9 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all possible target types of an attribute. Types that are missing in the schema are omitted."""
+    """Return all possible target types of an attribute. Types that the schema does
+    not contain are omitted.
+    """
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -1,4 +1,6 @@
-"""Parser for the `sort` parameter: `a:desc,b`, a list of such texts, or `{a: desc, b: {c: asc}}`."""
+"""Parser for the `sort` parameter. It accepts `a:desc,b`, a list of such strings, or `{a: desc, b: {c:
+asc}}`.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -14,7 +16,9 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse `sort` in any form into sort keys. Raises ValidationError, also if there are too many keys."""
+    """Parse `sort` in any form into sort keys. Raises ValidationError if it is invalid or contains too many
+    keys.
+    """
     keys = _read(schema, type_, value, param)
     # Drop repeated keys: a request may contain thousands.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
@@ -41,8 +45,8 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse several items. If several are invalid, raise the error with the shortest path, or the first of
-    these.
+    """Parse several items. If several of them are invalid, raise the error with the shortest path. If there
+    are several of these, raise the first.
     """
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
@@ -57,7 +61,7 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. Errors without a path have the greatest depth."""
+    """Return the length of the path in an error. An error without a path is treated as the deepest."""
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -107,8 +111,8 @@ def _no_scalar(
 ) -> ValidationError:
     """Return the error for a sort key that ends at a relation or component.
 
-    The error equals Strapi's, which interprets the direction as an attribute name: for `sort[author]=DESC`,
-    it reports that `DESC` is unknown.
+    The error is identical to Strapi's, which interprets the direction as the name of an attribute. For
+    example, for `sort[author]=DESC`, it reports that `DESC` is unknown.
     """
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
