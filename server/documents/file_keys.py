@@ -122,7 +122,7 @@ DRAFT_KEYS: tuple[DraftKey, ...] = (DraftKey("draft", True), DraftKey("published
 
 
 def is_draft(type_: Type, tree: Mapping[str, Tree]) -> bool:
-    """Whether a file contains the key that marks drafts of its content type."""
+    """Whether the draft key of its content type marks a file as a draft."""
     return type_.draft_key is not None and says(tree, type_.draft_key)
 
 

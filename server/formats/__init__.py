@@ -1,1 +1,3 @@
-"""File formats: parsers that return trees with positions, and editors that keep all other bytes."""
+"""File formats. The parsers return trees with positions, and the editors leave all unchanged bytes as they
+are.
+"""

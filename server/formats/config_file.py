@@ -1,4 +1,4 @@
-"""Configuration files (site.yaml and schemas): parsed content with the position of each value."""
+"""Configuration files (site.yaml and schemas). Their parsed content includes the position of each value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A parsed configuration file: its path in the site, its mapping, and the positions of all values.
+    """A parsed configuration file. It contains its path in the site, its content as a mapping, and the
+    positions of all values.
 
-    It may also represent a mapping inside a file. In this case, `top` is the mapping's position.
+    It can also represent a mapping inside a file. In this case, `top` is the position of that mapping.
     """
 
     path: str
@@ -38,7 +39,7 @@ class ConfigFile:
     def entries(self, *at: str) -> list["ConfigFile"]:
         """Return each mapping in the list at a path as a ConfigFile. If there is no list, return [].
 
-        Raises SetupError if the value is not a list of mappings.
+        Raises SetupError if the value is not a list, or if an item is not a mapping.
         """
         value = self.get(*at)
         if is_null(value):
@@ -57,17 +58,21 @@ class ConfigFile:
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Return the position of a path. If the file lacks it, return the position of the nearest parent."""
+        """Return the position of a path. If the file does not contain the path, return the position of the
+        nearest parent.
+        """
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the value at a path, or of the nearest parent."""
+        """Return an error that contains a message and the position of the value at a path. If there is no
+        value, the position is that of the nearest parent.
+        """
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. `must` completes the message "must …", such as "be true or
-        false".
+        """Return an error for an invalid value. The message is "must" followed by the argument `must`, such
+        as "be true or false".
         """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
@@ -79,7 +84,8 @@ class ConfigFile:
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Read a file of the site in the folder `root`, as JSON if its name ends with .json, else as YAML.
+    """Read a configuration file in the site's folder `root`. It is parsed as JSON if its name ends with
+    .json, and otherwise as YAML.
 
     If an optional file is empty or missing, return an empty mapping. Raises SetupError if the file can't be
     read or is not a mapping, or if a required file is missing.
@@ -109,7 +115,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """Return the positions of the keys in a JSON text, or {} if it can't be parsed."""
+    """Return the positions of the keys in a JSON text. If it can't be parsed, return {}."""
     try:
         return json_positions(text)
     except SyntaxProblem:

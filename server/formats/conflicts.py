@@ -9,16 +9,18 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem at the first conflict in a YAML, JSON or TOML text."""
+    """Raise SyntaxProblem if a YAML, JSON or TOML text contains conflict markers. The error contains the
+    position of the first conflict.
+    """
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem at the first conflict in a Markdown text, ignoring fenced code blocks.
+    """Raise SyntaxProblem if a Markdown text contains conflict markers outside fenced code blocks.
 
-    A page about git may show a conflict in a code block. The text before `start` is front matter, which has
-    no code blocks.
+    Code blocks are ignored because a page about git may show a conflict. The text before `start` is front
+    matter, which has no code blocks.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -31,7 +33,7 @@ def has_conflict(text: str) -> bool:
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Return the lines, with each line of a fenced code block replaced by ""."""
+    """Return the lines, with "" in place of each line in a fenced code block."""
     kept = list(lines)
     at = 0
     while at < len(lines):
@@ -54,7 +56,9 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _first(lines: list[str]) -> int | None:
-    """Return the index of the first line of a conflict, or None. A conflict has three markers in order."""
+    """Return the index of the first line of a conflict, or None if there is no conflict. A conflict consists
+    of three markers in order.
+    """
     begins: int | None = None
     parted = False
     for i, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Differences between two lists: which items are kept, changed, moved, added and removed."""
+"""Differences between two lists: which items are unchanged, changed, moved, added and removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ MAX_COMPARED_PAIRS = 10_000  # limit for pairs of one item from each list
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return the number of equal items at the start, and the number at the end, of two lists."""
+    """Return the number of items at the start of two lists that are equal, and the number at their end."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,7 +24,9 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Replacement of the items from `start` to `end` (exclusive) in a list by `new`."""
+    """A replacement in a list. The items from index `start` up to, but not including, `end` are replaced by
+    `new`.
+    """
 
     start: int
     end: int
@@ -32,9 +34,10 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """Return the differences between two lists, keeping as many items as possible.
+    """Return the differences between two lists. They leave as many items unchanged as possible.
 
-    For very long lists, the result is a single difference between the common start and the common end.
+    For very long lists, the result is a single difference. It covers everything between the common start and
+    the common end.
     """
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]

@@ -1,4 +1,6 @@
-"""Shared code for editors: text replacements, comparison of trees with values, lists in brackets."""
+"""Code that several editors share: text replacements, comparison of trees with
+values, and lists in brackets.
+"""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -14,7 +16,9 @@ REMOVE: Any = object()  # marks a key to remove
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Replacement of the characters from `start` to `end` (exclusive) in a text by `text`."""
+    """Replacement in a text. The characters from index `start` up to, but not including, `end` are replaced
+    by `text`.
+    """
 
     start: int
     end: int
@@ -33,7 +37,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a tree from a file already represents a value."""
+    """Whether a tree from a file already represents a value, so that the file need not be changed."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):

@@ -40,9 +40,9 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text split into four parts. Concatenated, they are the original text.
+    """A Markdown text that was split into four parts. Joined together, they are the original text.
 
-    Without front matter, the whole text is in `rest`.
+    If there is no front matter, the whole text is in `rest`.
     """
 
     handler: "Handler | None"
@@ -64,7 +64,9 @@ class Parts:
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Return the front matter as a mapping. `repeats` is as in `read_yaml`. Raises SyntaxProblem."""
+        """Return the front matter as a mapping. `repeats` has the same meaning as in `read_yaml`. Raises
+        SyntaxProblem.
+        """
         if self.handler is None or not self.matter:
             return {}
         return self.handler.load(self.matter, positions, repeats, self.opening.count("\n"))
@@ -213,8 +215,8 @@ class JsonHandler(Handler):
 
 
 class NamedHandler(Handler):
-    """Front matter with the name of its language after the dashes. It is not supported, but gets its own
-    error.
+    """Front matter that has the name of its language after the dashes. It is not supported. This handler
+    raises an error that explains this.
     """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")

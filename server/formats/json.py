@@ -1,4 +1,4 @@
-"""JSON: parser, writer, and an editor that keeps all other bytes."""
+"""JSON: a parser, a writer, and an editor that leaves all unchanged bytes as they are."""
 
 import json
 import re
@@ -84,15 +84,16 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Return the number of values in a JSON text, including lists and objects, without parsing it.
+    """Return the number of values in a JSON text, including lists and objects. The text is not parsed
+    completely.
 
-    A string counts as one value. Counting stops after `most`.
+    A string is counted as one value. Counting stops after `most` values.
     """
     return _count(text, most)[0]
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a string that may contain JSON. If it does not, return 1."""
+    """Return the number of values in a string whose content may be JSON. If it is not JSON, return 1."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
@@ -116,7 +117,9 @@ def _count(text: str, most: float) -> tuple[int, int]:
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Integers are exact; numbers with a fraction become Plain. Raises SyntaxProblem."""
+    """Parse JSON. Integers are exact, and numbers with a fraction are returned as Plain. Raises
+    SyntaxProblem.
+    """
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -238,7 +241,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values in the top-level object. REMOVE as a value removes the key."""
+    """Change values in the top-level object. A key whose new value is REMOVE is removed."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"

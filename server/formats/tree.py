@@ -1,8 +1,8 @@
-"""Trees: the parsed content of files as plain data. How scalars were written is preserved.
+"""Trees: the parsed content of files as plain data. A tree preserves how scalars were written.
 
 A tree is a dict, list, str, Plain, int, bool or None. Plain is an unquoted YAML scalar, or a JSON number with
-a fraction. YAML does not determine its type, but the attribute does (`documents.readers`). So `country: NO`
-is Norway, not false.
+a fraction. The type of a Plain is determined by the attribute (`documents.readers`), not by YAML. So
+`country: NO` is Norway, not false.
 """
 
 import math
@@ -18,7 +18,7 @@ Tree = Any
 
 
 class Plain(str):
-    """Text of a scalar whose type is determined by the schema."""
+    """The text of a scalar whose type is determined by the schema."""
 
     __slots__ = ()
 
@@ -37,7 +37,9 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """A syntax error: message, position (from 1; None if unknown), and how to fix it."""
+    """A syntax error. It contains the message, the position, and advice on how to fix the error. Lines and
+    columns are counted from 1; they are None if unknown.
+    """
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
         super().__init__(message)

@@ -11,8 +11,8 @@ def mentions(query: Query, uids: Set[str]) -> bool:
 
 
 def mentioned_types(query: Query) -> Iterator[str]:
-    """Yield the uids of all content types and components that a query depends on. An uid may be yielded more
-    than once.
+    """Yield the uids of all content types and components that a query depends on. The same uid may be yielded
+    more than once.
     """
     yield query.type.uid
     yield from _types_in_selection(query.selection)

@@ -1,7 +1,7 @@
 """Catalog of the searchable document versions, and their keys in the search index.
 
-A published document is one version with both statuses, unless it has a different draft. In this case, the
-draft is another version. Versions with the same type, locale and statuses form a group.
+Normally, a published document is a single version with both statuses. If it has a draft that differs, the
+draft is a second version. All versions with the same content type, locale and statuses form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,8 +16,8 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The attributes of a version that determine who may see it: type, locale, and the statuses in which it
-    is visible.
+    """The properties of a version that determine who may see it: content type, locale, and the statuses in
+    which it is visible.
     """
 
     uid: str
@@ -26,7 +26,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Parse the result of `str()`."""
+        """Parse a string that `str()` has created from a group."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -44,9 +44,9 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """A type's published versions and differing drafts in one locale.
+    """The published versions and the differing drafts of one content type in one locale.
 
-    `lists` are the two lists in the snapshot from which this was created.
+    `lists` are the two lists in the snapshot from which this object was created.
     """
 
     lists: tuple[object, object]
@@ -58,7 +58,9 @@ Catalog = dict[tuple[str, str], LocaleVersions]  # by type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions. Versions in `before` are reused if their lists are unchanged."""
+    """Return all searchable versions. If the lists of a content type have not changed, the versions in
+    `before` are reused.
+    """
     found: Catalog = {}
     for type_ in state.schema.content_types:
         locales = state.settings.locales.available if type_.localized else (state.settings.locales.default,)
@@ -98,7 +100,9 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the new and changed versions by key. The value for a removed version is None."""
+    """Return the versions that are new or have changed, by key. For a version that was removed, the value is
+    None.
+    """
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
         old, new = before.get(key, _NO_VERSIONS), after.get(key, _NO_VERSIONS)
@@ -110,8 +114,8 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """Yield the changes in one type and locale. A new or deleted draft also changes its published version's
-    group.
+    """Yield the changes in one content type and locale. Creating or deleting a draft also changes the group
+    of the published version.
     """
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
@@ -133,7 +137,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the document for a key, or None if it was removed."""
+    """Return the document with a key, or None if it no longer exists."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

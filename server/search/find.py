@@ -1,4 +1,4 @@
-"""Search: with the index or, until the index is complete, by scanning all documents."""
+"""Search. It uses the search index. Until the index is complete, it scans all documents instead."""
 
 import logging
 import re
@@ -39,10 +39,10 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search by scanning. Return the matching versions and the number of matches by group.
+    """Search by scanning. Return the matching versions, and the number of matches in each group.
 
-    A match must contain enough of the words (see `enough`). If no version does, versions with any of the
-    words match. Equal scores are sorted by type and id.
+    A match must contain enough of the words (see `enough`). If no version does, versions with at least one of
+    the words match. Versions with equal scores are sorted by content type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -80,7 +80,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """A clause compiled to a regular expression, for texts in one language."""
+    """A clause that was compiled to a regular expression for texts in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,7 +91,7 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return a document's score; 0 if it does not match."""
+        """Return the score of a document. If it does not match, return 0."""
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -129,10 +129,11 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: the visible status of each type, by uid. Types that are missing here are hidden.
-    - `types` and `locale` restrict the results but not the counts, so facets show the counts for other
-      choices.
-    - `unlocalized`: uids of types without locales.
+    - `statuses`: the status that is visible in each content type, by uid. Content types that are missing here
+      are hidden.
+    - `types` and `locale` restrict the results. They do not restrict the counts, because facets also show the
+      counts for choices that are not selected.
+    - `unlocalized`: the uids of the content types without locales.
     """
 
     statuses: Mapping[str, str]
@@ -145,23 +146,26 @@ class Scope:
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
-        """Return whether a group has a requested type."""
+        """Return whether the content type of a group was requested."""
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Return whether a group matches the requested locale. Types without locales match every locale."""
+        """Return whether a group matches the requested locale. Content types without locales match every
+        locale.
+        """
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
 
     def wants(self, group: Group) -> bool:
-        """Return whether a group's versions belong in the results."""
+        """Return whether the results can contain the versions in a group."""
         return self.permits(group) and self.has_type(group) and self.has_locale(group)
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """A page of results with scores, the number of matches by group, and a spelling suggestion.
+    """A page of results with their scores, the number of matches in each group, and a spelling suggestion.
 
-    `indexed`: the index was used. `status` is the index's status, or None if there is no index.
+    `indexed` is true if the index was used. `status` is the status of the index, or None if there is no
+    index.
     """
 
     documents: list[tuple[float, Document]]
@@ -172,7 +176,7 @@ class Results:
 
 
 class Search:
-    """Search for one site. Each process has one; it handles one search at a time."""
+    """Search in one site. Each process has one instance, which processes one search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -195,10 +199,11 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results that the scope permits, starting at index `start`.
+        """Return the results that the scope permits, from index `start` on. At most `limit` results are
+        returned.
 
-        Only the `current` state can be searched with the index. Raises LimitError if the request costs too
-        much, and BusyError if too many searches are waiting.
+        The index is used only if `current` is set, which means that `state` is the current state. Raises
+        LimitError if the request is too costly, and BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
@@ -221,7 +226,7 @@ class Search:
     def _ask(
         self, state: State, question: Question, scope: Scope, limit: int, budget: Budget
     ) -> "tuple[Hits, str | None, Status] | None":
-        """Search with the index. Return None if the index is unusable or out of date."""
+        """Search with the index. Return None if the index can't be used or is out of date."""
         for attempt in (1, 2):
             try:
                 reader = self._current(self._shape_of(state))
@@ -263,8 +268,8 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the current index, or None if the index was not built for
-        the shape `wanted`.
+        """Return a reader for the current index. Return None if the index was built for a different shape
+        than `wanted`.
         """
         now = signature(self.folder)
         if now != self._signature or now is None:
@@ -329,9 +334,9 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether an exception may be caused by a damaged index.
+    """Return whether a damaged index may have caused an exception.
 
-    With a damaged index, whoosh can raise any exception, or return invalid texts and keys.
+    If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
     """
     if isinstance(error, BifolioError | MemoryError):
         return False
@@ -351,9 +356,10 @@ def total(found: Results, scope: Scope) -> int:
 
 
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of matches by type (uid) and by locale.
+    """Return the number of matches for each content type (by uid) and for each locale.
 
-    The counts by type ignore the requested types, and the counts by locale ignore the requested locale.
+    The numbers for content types ignore which content types were requested. The numbers for locales ignore
+    which locale was requested.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Highlighting: fragments of a document's text with the matching words marked."""
+"""Highlighting. It selects fragments of a document's texts in which the matching words are marked."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,9 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """Remaining steps for highlighting in one response. They are also charged to the request's budget."""
+    """The number of steps that remain for highlighting in one response. The steps are also charged to the
+    request's budget.
+    """
 
     def __init__(self, budget: Budget | None = None, steps: int = MAX_STEPS) -> None:
         self._budget, self._left = budget or Budget(), steps
@@ -38,7 +40,9 @@ class Effort:
 
 
 class Finder:
-    """Matcher for a question's words in texts of one language. It stops when `effort` is used up."""
+    """Matcher for the words in a question, for texts in one language. It stops when `effort` has been used
+    up.
+    """
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
         self.language, self.effort = language, effort or Effort()
@@ -55,7 +59,7 @@ class Finder:
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word from a text matches."""
+        """Return whether a word in a text matches."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -68,13 +72,15 @@ class Finder:
         return fold(word).startswith(self._begun) or not self._terms.isdisjoint(terms(word, self.language))
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of the matching words in a text."""
+        """Return the start and end of each matching word in a text."""
         self.effort.spend(1 + (len(text) >> _LOG2_CHARS_PER_STEP))
         return [found.span() for found in self._pattern.finditer(text) if self.finds(found[0])]
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments by attribute. There are fewer or none when the finder's effort is used up."""
+    """Return the best fragments for each attribute. If the finder's effort has been used up, there may be
+    fewer fragments or none.
+    """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
     for text in texts(document, settings):
@@ -98,7 +104,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """Finders for one response, by language. They share one effort."""
+    """The finders for one response, by language. All of them use the same effort."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
@@ -113,8 +119,8 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """Split a text into paragraphs. Markdown markup is kept, because only a few
-    paragraphs will be displayed.
+    """Split a text into paragraphs. Markdown markup is not removed here, because only a few paragraphs will
+    be displayed.
     """
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
@@ -132,7 +138,9 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return a part of the text around the first span, as pieces with at most MAX_FRAGMENT_CHARS in total."""
+    """Return a part of the text around the first span. It consists of pieces with at most MAX_FRAGMENT_CHARS
+    characters in total.
+    """
     start, end = 0, len(text)
     if len(text) > MAX_FRAGMENT_CHARS:
         start = max(0, spans[0][0] - MAX_FRAGMENT_CHARS // 3)

@@ -1,8 +1,8 @@
-"""The process that writes the search index: `python -m server.search.indexer FOLDER`.
+"""Process that writes the search index: `python -m server.search.indexer FOLDER`.
 
-It has a low priority, so indexing does not slow down requests. It reads commands from standard input, writes
-a response to each (see `writer_process`), and exits with its parent. Versions with an unchanged digest are
-skipped.
+It runs with a low priority, so that indexing does not slow down requests. It reads commands from standard
+input and writes a response to each command (see `writer_process`). It exits when its parent process ends.
+Versions whose digest has not changed are skipped.
 """
 
 import contextlib
@@ -26,10 +26,10 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the index in a folder. Its public methods are the commands."""
+    """Writer for the index in a folder. Each public method is a command."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index. If it is damaged or has another version, create an empty one."""
+        """Open the index. If it is damaged or has a different format version, create an empty index."""
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -52,15 +52,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions. If the index has another shape, it is not used until they are
-        complete.
+        """Prepare to receive all versions. If the index has a different shape, it is not used until all
+        versions have been received.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index or remove versions. Return the number of versions that differed from the index."""
+        """Index or remove versions. Return how many of them differed from the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -79,14 +79,14 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return an attribute's number. A new name gets the next free number."""
+        """Return the number of an attribute. A new attribute gets the next free number."""
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. A non-empty `shape` marks the index as complete."""
+        """Make all changes visible to readers. If `shape` is not empty, mark the index as complete."""
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -130,7 +130,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the command's errors, and OSError if the index was deleted."""
+    """Execute a command. Raises the errors of the command. Raises OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -152,7 +152,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """Exit when the parent process has ended, even if it crashed."""
+    """Exit when the parent process has ended, including when it has crashed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)

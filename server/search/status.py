@@ -1,4 +1,6 @@
-"""Status of the search index: a small file in its folder that all processes read."""
+"""Status of the search index. It is stored in a small file in the index's folder, which all processes can
+read.
+"""
 
 import json
 import os
@@ -14,16 +16,16 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The index's status.
+    """The status of the index.
 
-    - `version`: the index format and the version of whoosh.
+    - `version`: the format of the index, and the version of whoosh.
     - `build`: a random name for this index.
-    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "".
+    - `shape`: the site's shape (`texts.shape`) at the time when the index was last complete, or "".
     - `numbers`: the number of each attribute.
-    - `documents`: the number of indexed versions.
-    - `total`: the number of versions in the site.
-    - `pending`: the number of versions that have changed but are not indexed yet.
-    - `commits`: the number of changes that were made visible to readers.
+    - `documents`: how many versions are indexed.
+    - `total`: how many versions the site has.
+    - `pending`: how many versions have changed but have not been indexed yet.
+    - `commits`: how many times changes were made visible to readers.
     """
 
     version: str
@@ -37,7 +39,7 @@ class Status:
 
 
 def read_status(folder: Path) -> Status | None:
-    """Return the status of the index in a folder, or None if it can't be read."""
+    """Return the status of the index in a folder. If it can't be read, return None."""
     try:
         return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -50,7 +52,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that differs whenever the status file has changed, without reading the file."""
+    """Return a value that changes whenever the status file changes. The file itself is not read."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

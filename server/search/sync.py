@@ -1,8 +1,8 @@
 """Background job that updates the search index (docs/search.md).
 
-One worker holds a lock and runs the writer process. The other workers try to acquire the lock every second,
-so one of them takes over if the holder dies. Changes between two states are sent to the writer, newest
-documents first.
+One worker holds a lock and runs the process that writes the index. All other workers try to acquire the lock
+every second. So if the worker with the lock crashes, another one takes over. The differences between two
+states are sent to the writer process, starting with the newest documents.
 """
 
 import logging
@@ -36,7 +36,8 @@ Tell = Callable[[str], None]
 class Sync(Job):
     """Job that updates the search index after changes to the site.
 
-    Uncommitted work is repeated after a restart: the writer compares digests with the index.
+    After a restart, work that was not committed is repeated. The writer detects it by comparing digests with
+    the index.
     """
 
     name = "index"
@@ -53,7 +54,9 @@ class Sync(Job):
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """If this process holds the lock, detect changes or send one batch. Return the pause in seconds."""
+        """If this process holds the lock, detect changes or send one batch. Return the pause until the next
+        run, in seconds.
+        """
         try:
             session = self._session or self._lead(context.clock)
             if session is not None:
@@ -95,7 +98,9 @@ class Sync(Job):
 
 
 class _Session:
-    """Work of the worker that holds the lock: what was sent to the writer, and what remains to be sent."""
+    """Work of the worker that holds the lock. It contains what was sent to the writer process, and what has
+    yet to be sent.
+    """
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
@@ -127,7 +132,9 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause when nothing remains to be sent. `looking` is the duration of the last check."""
+        """Return the pause if there is nothing left to send. `looking` is the duration of the last check in
+        seconds.
+        """
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
         self.sync.done.set()
@@ -158,7 +165,9 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch. Commit if it is the last one, or after COMMIT_INTERVAL_VERSIONS."""
+        """Send the next batch. Commit if it is the last batch, or if COMMIT_INTERVAL_VERSIONS versions have
+        been sent since the last commit.
+        """
         state = self.state
         assert state is not None
         batch = [(key, self.todo.pop(key)) for key in list(self.todo)[:BATCH_VERSIONS]]

@@ -1,7 +1,7 @@
-"""Searchable texts in a document, by attribute, with weights.
+"""The searchable texts in a document, by attribute and with weights.
 
-Private attributes, passwords, relations and media are not searched. Texts inside a component belong to the
-document's attribute that contains the component.
+Private attributes, passwords, relations and media are not searched. The texts in a component are assigned to
+the document's attribute that contains the component.
 """
 
 import html
@@ -49,7 +49,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a Markdown text without markup, each on one line."""
+    """Return the paragraphs in a Markdown text. Markup and line breaks are removed."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -63,7 +63,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Return the text of each block in a rich text, including the descriptions of images."""
+    """Return the text in each block of a rich text. Descriptions of images are included."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -108,7 +108,9 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value: the document's attribute, its weight, the value's type and the value."""
+    """One searchable value. It consists of the document's attribute, the weight, and the type and the value
+    itself.
+    """
 
     attribute: str
     weight: float
@@ -116,14 +118,16 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Return the value's paragraphs without markup."""
+        """Return the paragraphs in the value, without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version, as sent to `indexer`. If `texts` is None, the version is removed from the index."""
+    """One version in the form in which it is sent to `indexer`. If `texts` is None, the version is removed
+    from the index.
+    """
 
     key: str
     group: str = ""
@@ -132,7 +136,7 @@ class Task:
 
 
 def texts(document: Document, settings: Settings) -> list[Text]:
-    """Return a document's searchable texts, the title first."""
+    """Return the searchable texts in a document. The title comes first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -180,8 +184,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index with another shape is not
-    used.
+    """Return a digest of the site's locales and searchable attributes. An index that was built for a
+    different shape is not used.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

@@ -1,7 +1,8 @@
-"""Words in a text, and the terms under which they are indexed: folded and stemmed.
+"""Words in a text, and the terms under which they are indexed. Terms are folded (without case and accents)
+and stemmed.
 
 `Goémon's tides` consists of the words `goemon`, `s` and `tides`. In English, `tides` and `tide` have a common
-term. Each Chinese, Japanese or Korean character is a word, so a sequence of them is a phrase.
+term. Each Chinese, Japanese or Korean character is a word, so a sequence of such characters is a phrase.
 """
 
 import re
@@ -35,18 +36,20 @@ MAX_CACHED_WORDS = 50_000  # about 400 bytes each, at most 1 kB
 
 
 def language_of(locale: str) -> str:
-    """Return a locale's language, such as `pt` for `pt-BR`, or NO_STEMMER if there is no stemmer for it."""
+    """Return the language of a locale, such as `pt` for `pt-BR`. If there is no stemmer for the language,
+    return NO_STEMMER.
+    """
     code = re.split("[-_]", locale, maxsplit=1)[0].lower()
     return code if code in STEMMERS else NO_STEMMER
 
 
 def spans(text: str) -> Iterator[re.Match[str]]:
-    """Return a match for each word in a text, as written."""
+    """Return a match for each word in a text. The matches refer to the original spelling."""
     return _WORD.finditer(text)
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for words whose folded form starts with one of these letters."""
+    """Return a pattern that matches words whose folded form starts with one of these letters."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -81,10 +84,10 @@ def fold(word: str) -> str:
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    """Return the terms for a word as written: one or two stems.
+    """Return the terms for a word in its original spelling. They are one or two stems.
 
-    The first is the stem of the word without accents, so `publiee` finds `publiée`. The second is the stem of
-    the word with accents, if it differs. With this term, `publiée` finds `publié`.
+    The first term is the stem of the word without accents. So a search for `publiee` finds `publiée`. The
+    second term is the stem of the word with accents, if it differs. So a search for `publiée` finds `publié`.
     """
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 

@@ -14,11 +14,13 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # where the process import
 
 
 class DamagedIndex(Exception):
-    """The index can't be read or was replaced, and must be rebuilt."""
+    """Raised if the index can't be read or was replaced. The index must then be rebuilt."""
 
 
 class WriterProcess:
-    """The writer process. It starts when the context is entered and, after `end`, at the next call."""
+    """The process that writes the index. It is started when the context is entered. After `end`, the next
+    call starts it again.
+    """
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
@@ -85,8 +87,8 @@ class _Child:
                     pipe.close()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises ChildProcessError if the process
-        fails or has ended.
+        """Send a command and return the response. Raises ChildProcessError if the process fails or has
+        already ended.
         """
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # The process has ended. Its last response is read below.

@@ -1,1 +1,1 @@
-"""TOML: parser with positions, and an editor that keeps all other bytes."""
+"""TOML: a parser that returns positions, and an editor that leaves all unchanged bytes as they are."""

@@ -1,1 +1,3 @@
-"""YAML: parser with positions, writer, and an editor that keeps all other bytes."""
+"""YAML: a parser that returns positions, a writer, and an editor that leaves all
+unchanged bytes as they are.
+"""

@@ -1,1 +1,1 @@
-"""The search index on disk, implemented with whoosh3. No other package imports this library."""
+"""The search index on disk. It is implemented with whoosh3, which is imported only in this package."""

@@ -1,7 +1,7 @@
-"""Query compiler: turns questions into whoosh queries.
+"""Query compiler. It converts questions to whoosh queries.
 
-A word becomes its terms. An incomplete word becomes the terms of all words that start with it. Each part is
-either required or only increases the score.
+A word is converted to its terms. An incomplete word is converted to the terms of all words that start with
+it. Each part of a query is either required, or only increases the score.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,8 @@ _LOG2_POSITIONS_PER_STEP = 4  # One step covers 16 positions.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries. More matches give a higher score.
+    """Query for documents that match at least `least` of several queries. The more of them match, the higher
+    the score.
 
     A part that is None matches nothing.
     """
@@ -50,7 +51,7 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Advance to the next document that enough of the matchers match."""
+        """Advance to the next document for which enough of the matchers match."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
@@ -93,10 +94,11 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in order, in any attribute or in one attribute.
+    """Query for words in a certain order, either in any attribute or in one attribute.
 
-    If `start` is given, the words must be in the attribute whose range of positions begins there. Each word
-    is a list of terms. The time is linear in the number of positions and words, even if words are repeated.
+    If `start` is given, the words must be in the attribute whose range of positions begins at `start`. Each
+    word is given as a list of terms. The required time is linear in the number of positions and words, even
+    if words are repeated.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -185,10 +187,10 @@ class QueryMaker:
         self.reader, self.numbers, self.statistics, self.budget = reader, numbers, statistics, budget
 
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
-        """Return the query for texts in one language, or None if nothing can match.
+        """Return the query for texts in one language. Return None if nothing can match.
 
-        With `every`, matches must meet all strict clauses and contain enough of the other words. Without it,
-        one clause or word is sufficient.
+        If `every` is set, a match must meet all strict clauses and contain enough of the other words.
+        Otherwise, a single clause or word is sufficient.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -222,7 +224,7 @@ class QueryMaker:
         return [query.Term(field, t, boost=HEADING_WEIGHT) for t in found if (field, t.encode()) in reader]
 
     def _clause(self, clause: Clause, language: str) -> Any | None:
-        """Return the query for a clause, or None if nothing can match."""
+        """Return the query for a clause. Return None if nothing can match."""
         if clause.field is not None and clause.field not in self.numbers:
             return None
         last = len(clause.words) - 1
@@ -250,7 +252,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms of words that start with a text."""
+        """Return the most frequent terms among the words that start with a text."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []
@@ -261,7 +263,7 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether a clause's word is so frequent that it is not required."""
+        """Return whether the word in a clause is so frequent that results need not contain it."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

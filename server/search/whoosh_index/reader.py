@@ -1,4 +1,4 @@
-"""Index reader: best matches, counts and similar words."""
+"""Index reader. It finds the best matches, counts matches, and finds similar words."""
 
 import heapq
 from collections import Counter
@@ -24,7 +24,9 @@ LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best (score, key) pairs, the number of matches by group, and the words that no version contains."""
+    """The score and key of the best matches, the number of matches in each group, and the words that no
+    version contains.
+    """
 
     best: list[tuple[float, str]]
     counts: Counter[str]
@@ -32,13 +34,13 @@ class Hits:
 
 
 class IndexReader:
-    """Reader for one state of the index. It can be used by one thread at a time."""
+    """Reader for one state of the index. It must not be used by several threads at the same time."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index in a folder. If it is missing or damaged, whoosh can raise any exception.
 
-        Create a new reader after a commit: whoosh's `refresh` would return replaced versions
-        (docs/search.md).
+        After a commit, create a new reader. whoosh's `refresh` would also return versions that have been
+        replaced (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
@@ -59,12 +61,12 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups `wanted`, and the number of matches by group in
-        `counted`.
+        """Return the best `limit` versions in the groups `wanted`, and the number of matches in each of the
+        groups `counted`.
 
-        If no version contains enough of the words, versions with any of them match. `numbers` maps attributes
-        to their numbers. `documents` is the number of counted versions by language: only these versions
-        affect scores. Raises LimitError.
+        If no version contains enough of the words, versions that contain any of them match. `numbers` maps
+        attributes to their numbers. `documents` is the number of versions in `counted` by language. Only
+        these versions affect the scores. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -83,8 +85,8 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word, from words in the groups `counted`; or
-        None.
+        """Return the most likely correction for a misspelled word, or None. Only words in the groups
+        `counted` are considered.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
@@ -117,8 +119,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in the groups `wanted`, and the number of matches by
-        group.
+        """Run a query. Return the best `limit` versions in the groups `wanted`, and the number of matches in
+        each group.
         """
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
@@ -151,7 +153,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return the question's words that no version in the groups `counted` contains."""
+        """Return those words in the question that no version in the groups `counted` contains."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

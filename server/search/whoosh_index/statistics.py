@@ -1,7 +1,7 @@
-"""Term statistics for scores, restricted to documents that the caller may see.
+"""Statistics about terms, from which scores are computed. They cover only documents that the caller may see.
 
-The index's own statistics include drafts, hidden types and deleted versions. Scores based on them would
-reveal whether these contain a word.
+The index's own statistics also cover drafts, hidden content types and deleted versions. Scores based on them
+would reveal whether these contain a word.
 """
 
 import heapq
@@ -17,7 +17,9 @@ _LOG2_POSTINGS_PER_STEP = 3  # One step covers 8 documents.
 
 
 class Statistics:
-    """Term statistics for the groups `counted`. `documents` is the number of their versions by language."""
+    """Statistics about terms in the groups `counted`. `documents` is the number of versions in these groups,
+    by language.
+    """
 
     def __init__(
         self, searcher: Any, counted: Callable[[str], bool], documents: Mapping[str, int], budget: Budget
@@ -38,7 +40,7 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms. Candidates that can't be among them are not counted."""
+        """Return the `limit` most frequent terms. Terms that can't be among them are not counted."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
         # The index's own frequency is an upper bound.
@@ -55,7 +57,7 @@ class Statistics:
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """Return a field's average length in the versions that contain a term."""
+        """Return the average length of a field in the versions that contain a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:
@@ -80,7 +82,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores based on the statistics for the caller."""
+    """BM25 scores that are based on the statistics about documents visible to the caller."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

@@ -1,4 +1,4 @@
-"""Index writer. Only one may exist at a time."""
+"""Index writer. Only one writer may exist at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,9 +24,10 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index: its key, a digest of its content, and its paragraphs.
+    """One version to index. It contains the version's key, a digest of its content, and its paragraphs.
 
-    `group` consists of type, locale and statuses. A paragraph is (attribute number, weight, text).
+    `group` consists of the content type, locale and statuses. Each paragraph consists of an attribute number,
+    a weight and a text.
     """
 
     key: str
@@ -37,7 +38,7 @@ class IndexEntry:
 
 
 class IndexWriter:
-    """Writer for the index. Its changes become visible to readers at `commit`."""
+    """Writer for the index. Readers see its changes only after `commit`."""
 
     def __init__(self, folder: Path) -> None:
         """Open or create the index in a folder. If it is damaged, whoosh can raise any exception."""
@@ -118,7 +119,9 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return an entry's postings for terms, its postings for terms in headings, and its words as written."""
+    """Return three parts of an entry: the postings for its terms, the postings for terms in headings, and the
+    words in their original spelling.
+    """
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
     heads: Counter[str] = Counter()
