@@ -6,7 +6,7 @@
     -ferry               without this word
     light*               words that start with this text
 
-Everything else is parsed as words. No input is invalid.
+All other input is treated as words, so no input is invalid.
 """
 
 import re
@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One word, or several words in order. With `open`, the last word may be incomplete."""
+    """One word, or several words in order. If `open` is set, the last word may be incomplete."""
 
     words: tuple[str, ...]
     field: str | None = None
@@ -32,7 +32,7 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether every result must match this clause: it names an attribute, or has
+        """Whether every result must match this clause. This is the case if it names an attribute, or contains
         several words in order.
         """
         return self.field is not None or len(self.words) > 1
@@ -40,7 +40,9 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: clauses to match and clauses to exclude. `text` is the input."""
+    """Parsed search input. It contains the clauses to match and the clauses to
+    exclude. `text` is the input.
+    """
 
     text: str
     wanted: tuple[Clause, ...]
@@ -53,9 +55,9 @@ def enough(words: int) -> int:
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` are the attributes that it can name.
+    """Parse search input. `fields` are the attributes that the input can name.
 
-    With `unfinished`, the last word may be incomplete.
+    If `unfinished` is set, the last word may be incomplete.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS
@@ -83,7 +85,9 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the input with some words replaced. `words` maps words as typed to their replacements."""
+    """Return the input after replacing some words. `words` maps words as the user typed them to their
+    replacements.
+    """
     text = question.text
     for found in reversed(list(spans(text))):
         if found[0] in words:

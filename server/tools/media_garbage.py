@@ -1,4 +1,4 @@
-"""Garbage collection in a bucket: finds and deletes objects that no commit refers to."""
+"""Garbage collection in a bucket. It finds and deletes objects that no commit refers to."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -31,9 +31,10 @@ NOTHING_NAMED = "the site refers to none of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """Numbers of all objects, referenced objects, and unreferenced objects that are too young to delete.
+    """The numbers of all objects, of referenced objects, and of unreferenced objects that are too young to be
+    deleted.
 
-    `unnamed` are the unreferenced objects to delete.
+    `unnamed` contains the unreferenced objects that can be deleted.
     """
 
     objects: int
@@ -43,15 +44,15 @@ class Garbage:
 
     @property
     def bytes(self) -> int:
-        """The total size of the objects to delete."""
+        """The total size of the objects that can be deleted."""
         return sum(one.size for one in self.unnamed)
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find unreferenced objects. Objects whose names are not of Bifolio's form are ignored.
+    """Find unreferenced objects. Objects whose names do not have the form that Bifolio uses are ignored.
 
-    Raises SetupError if the git history is incomplete or the site refers to none of the objects, and
-    RemoteError.
+    Raises SetupError if the git history is incomplete, or if the site refers to none of the objects in the
+    bucket. Raises RemoteError.
     """
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before reading the references
     names = named(root)
@@ -65,7 +66,9 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the objects, except those uploaded again in the meantime. Returns the number of deletions."""
+    """Delete the objects. Objects that have been uploaded again since they were found are not deleted. Return
+    the number of deleted objects.
+    """
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
         progress(start, len(keys))
@@ -77,7 +80,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return all hashes in media descriptions, on disk and in any commit.
+    """Return all hashes that media descriptions contain, on disk and in all commits.
 
     Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
     """
@@ -104,7 +107,7 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the git object ids of all descriptions, including those in the index and the reflog."""
+    """Return the git object ids of all descriptions. Those in git's index and in the reflog are included."""
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
@@ -118,7 +121,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the path and blob of each file that a commit changed.
+    """Yield the path and the blob of each file that a commit changed.
 
     For a merge commit, these are the files that differ from all parents.
     """
@@ -146,7 +149,7 @@ def _staged(root: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _printed(root: Path, *arguments: str) -> bytes:
-    """Run git and return its output. Raises SetupError if objects are missing."""
+    """Run git and return its output. Raises SetupError if git objects are missing."""
     try:
         printed = git_bytes(root, *arguments, seconds=HISTORY_TIMEOUT_S)
     except GitSlowError:

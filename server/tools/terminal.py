@@ -1,4 +1,6 @@
-"""Shared parts of commands: --site, one-line errors, progress bars, styled output."""
+"""Code that several subcommands share: the option --site, errors in one line, progress bars, and styled
+output.
+"""
 
 import os
 import shutil
@@ -51,7 +53,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command so that expected errors are printed as one line, with exit status 1."""
+    """Decorator for a subcommand. It prints expected errors in one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -66,9 +68,9 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager: turn a rejected write into a SetupError about `subject`.
+    """Context manager: convert the error for a rejected write to a SetupError about `subject`.
 
-    The error ends with `otherwise`, which describes what has happened to the site.
+    The message ends with `otherwise`, a sentence that describes what has happened to the site.
     """
     try:
         yield
@@ -81,13 +83,13 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
 
 
 def tell_commit(commit: str) -> None:
-    """Report that the running server will commit the change, if it is not committed yet."""
+    """If the change has not been committed yet, print that the running server will commit it."""
     if commit == PENDING:
         click.echo("! not committed yet; the running server of the site will commit it", err=True)
 
 
 def check_folder(root: Path) -> None:
-    """Raise SetupError if a folder is missing."""
+    """Raise SetupError if the folder is missing."""
     if not root.is_dir():
         raise SetupError(str(root), None, "no such folder", "pass the site's folder with --site")
 
@@ -95,8 +97,8 @@ def check_folder(root: Path) -> None:
 def check_site(root: Path) -> None:
     """Raise SetupError unless the folder contains `site.yaml` or `content-types/`.
 
-    Without this check, a command in the wrong folder would report no problems. Also renames the state folder
-    of older versions. Raises GitError.
+    Without this check, a subcommand that is run in the wrong folder would report no problems. This function
+    also renames the state folder from older versions. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -113,9 +115,9 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: yields a function (done, total) that updates a progress bar.
+    """Context manager: yields a function with the parameters (done, total), which updates a progress bar.
 
-    The bar appears only on a terminal, and only after PROGRESS_DELAY_S.
+    The bar is displayed only on a terminal, and only after PROGRESS_DELAY_S.
     """
     began, bar = time.perf_counter(), None
 
@@ -135,14 +137,16 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines of styled parts. NO_COLOR and FORCE_COLOR override whether colours are used."""
+    """Print lines that consist of styled parts. The environment variables NO_COLOR and FORCE_COLOR override
+    whether colours are used.
+    """
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
         click.echo("".join(click.style(text, **style) for text, style in parts), color=colour)
 
 
 def printable(text: str) -> str:
-    """Escape control characters, because a terminal would interpret them."""
+    """Escape the control characters in a text. Otherwise, a terminal would interpret them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -150,7 +154,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the commit id for the option `--at`. Raises SetupError."""
+    """Return the id of the commit that the option `--at` specifies. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -158,7 +162,7 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve all requests from `commit`, or from the current state if it is "". Raises SetupError."""
+    """Serve all requests from `commit`. If it is "", serve them from the current state. Raises SetupError."""
     try:
         if commit:
             past.hold(commit)
@@ -168,7 +172,8 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: a temporary clone at a commit, with the site's existing image formats.
+    """Context manager: create a temporary clone of the site at a commit. It also contains the image formats
+    that the site already has.
 
     Raises StorageError and SetupError.
     """
@@ -182,7 +187,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Create a hard link to a file, or copy the file if it is on another disk."""
+    """Create a hard link to a file. If the file is on a different disk, copy the file."""
     try:
         os.link(source, target)
     except OSError:

@@ -1,4 +1,4 @@
-"""Generator of TypeScript types."""
+"""Generator for TypeScript types that describe a site's content types."""
 
 import json
 import re
@@ -34,17 +34,17 @@ def text(value: str) -> str:
 
 
 def union(values: Iterable[str]) -> str:
-    """Return a union of string literals; `never` if there are none."""
+    """Return a union of string literals. If there are no values, return `never`."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """Return a property name, quoted if needed."""
+    """Return the name of a property. It is quoted if necessary."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment in one line; "" if there are no sentences."""
+    """Return a doc comment in one line. If there are no sentences, return ""."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -90,7 +90,7 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Generator for the types of a schema. `names` contains the name of each type."""
+    """Generator for the TypeScript types of a schema. `names` contains the TypeScript name of each type."""
 
     schema: Schema
     names: Mapping[str, str]
@@ -137,7 +137,9 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript link type of an attribute; "" for a relation to an unknown type."""
+        """Return the TypeScript type for the target of an attribute. For a relation to an unknown type,
+        return "".
+        """
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
         if attribute.polymorphic:
@@ -164,7 +166,9 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's type in request bodies; "" for a relation to an unknown type."""
+        """Return the TypeScript type of an attribute in request bodies. For a relation to an unknown type,
+        return "".
+        """
         match attribute.type:
             case "enumeration":
                 return union(attribute.enum)

@@ -1,1 +1,1 @@
-"""`bifolio init`: a new site, or content types for an existing folder of files."""
+"""`bifolio init`: creates a new site, or content types for a folder that already contains files."""

@@ -1,4 +1,4 @@
-"""Data files (YAML, JSON, TOML) in a folder that can be documents."""
+"""Data files (YAML, JSON, TOML) in a folder that can be imported as documents."""
 
 import os
 import re
@@ -21,8 +21,9 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can be documents.
 
-    These are the files in the folder for data, if there is one. Otherwise, they are the files in folders that
-    contain mostly data files, or, if there are none, the files at the top.
+    If the generator has a folder for data, these are the files in that folder. Otherwise, they are the files
+    in folders that contain mostly data files. If there are no such folders, they are the files in the top
+    folder.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -37,7 +38,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the generator's data folder that contains a file, or ""."""
+    """Return the generator's data folder that contains a file. If there is none, return ""."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -1,6 +1,7 @@
-"""Pages with a date and slug in their file names, as in Jekyll and Docusaurus: `2024-01-31-hello.md`.
+"""Pages whose file names contain a date and a slug, as in Jekyll and Docusaurus. An example is
+`2024-01-31-hello.md`.
 
-They may be in folders for years and months: `2024/01/2024-01-31-hello.md`.
+These files can be in folders for years and months: `2024/01/2024-01-31-hello.md`.
 """
 
 from collections import Counter
@@ -19,7 +20,9 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Return the group with dates and slugs from file names, or None if too few names contain a date."""
+    """Return the group after adding the dates and slugs in its file names. If too few names contain a date,
+    return None.
+    """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
     members = []
@@ -31,12 +34,14 @@ def with_dates(group: PageGroup) -> PageGroup | None:
 
 
 def dated_share(group: PageGroup) -> float:
-    """Return the share of a group's files whose names contain a date."""
+    """Return the share of the files in a group whose names contain a date."""
     return sum(bool(_read(member)) for member in group.members) / len(group.members)
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return `options.fileName` for a dated group; with folders if most files are in folders."""
+    """Return `options.fileName` for a group with dates. If most files are in folders for dates, the pattern
+    contains these folders.
+    """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
     counts = Counter(_folders(member) for member in group.members)
@@ -45,7 +50,9 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the pattern of a file's folders, in terms of its date; "" if they do not match the date."""
+    """Return the folders of a file as a pattern that refers to its date. If the folders do not match the
+    date, return "".
+    """
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
     named = {date[part]: f"{{date.{name}}}/" for name, part in reversed(tuple(DATE_PARTS.items()))}
@@ -57,9 +64,9 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return the attributes with `date` and `slug` optional, because the file name can provide them.
+    """Return the attributes. `date` and `slug` are made optional, because the file name can provide them.
 
-    Returns None if one of them has a type that does not fit.
+    Returns None if one of the two has an unsuitable type.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

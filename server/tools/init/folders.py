@@ -1,7 +1,7 @@
-"""Folders of pages: the generator's base folder, the folders in it, and folders for locales.
+"""Folders of pages: the generator's base folder, the folders inside it, and folders for locales.
 
-A base has a conventional name: `src/content` (Astro), `content` (Hugo) or `src` (Eleventy). It is next to the
-generator's settings. Otherwise, the top folder is the base.
+The base folder has a conventional name: `src/content` (Astro), `content` (Hugo) or `src` (Eleventy). It is
+next to the generator's settings. If there is no such folder, the top folder is the base.
 """
 
 import re
@@ -31,9 +31,11 @@ _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdoc
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder of pages in a base; the group of its pages is named after it. "" is the base itself.
+    """A folder of pages inside a base folder. The group of its pages is named after it. "" is the base folder
+    itself.
 
-    `{locale}` in the name stands for one folder per locale. SECTIONS stands for Hugo's section pages.
+    The name can contain `{locale}`, which represents one folder for each locale. SECTIONS represents Hugo's
+    section pages.
     """
 
     base: str
@@ -41,7 +43,7 @@ class PageFolder:
 
     @property
     def start(self) -> str:
-        """The common prefix of all paths in the base."""
+        """The common prefix of all paths in the base folder."""
         return f"{self.base}/" if self.base else ""
 
 
@@ -59,19 +61,19 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders that contain settings of a generator, and the top folder."""
+        """The folders that contain the settings of a generator, and the top folder."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the top folder contains only folders for locales, and no settings."""
+        """Whether the top folder contains folders for locales, but no other folders and no settings."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale according to the generator's settings."""
+        """The default locale in the generator's settings, or None."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -89,7 +91,9 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """Folders such as `blog` or `docs` inside folders for locales, by parent folder."""
+        """The folders such as `blog` or `docs` that are inside folders for locales,
+        with their parent folder.
+        """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -100,7 +104,9 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """Hugo's folders that contain only section pages, one for each term, such as `authors`."""
+        """Hugo's folders, such as `authors`, that contain only section pages. Each section page describes one
+        term.
+        """
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
         for path in self.paths:
@@ -119,7 +125,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder for a path; "" for the top."""
+        """Return the base folder for a path. "" is the top folder."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -142,7 +148,7 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        """Return whether the parent of folders for locales also contains folders with other pages."""
+        """Return whether a folder contains both folders for locales and folders with other pages."""
         return not (parent.pure or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
@@ -155,7 +161,9 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the conventional base for a path, according to its project's generator."""
+        """Return the base folder that is conventional for the project's generator. If it does not contain the
+        path, return None.
+        """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
             if path.startswith(f"{start}{base}/"):
@@ -167,7 +175,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base for a path, ignoring folders for locales."""
+        """Return the base folder for a path, without considering folders for locales."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -176,7 +184,9 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder that contains a path, such as `content`, or None."""
+        """Return the content folder that contains a path, such as `content`. If
+        there is none, return None.
+        """
         base = self._generator_base(path)
         if base not in self.projects:
             return base
@@ -215,29 +225,31 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Return whether a base's name comes from the generator, so it does not describe the pages."""
+        """Return whether the name of a base folder is determined by the generator. If so, the name does not
+        describe the pages.
+        """
         return base in self.projects or f"/{base}".endswith(
             tuple(f"/{name}" for name in (*_BASES, *DATA_BASES, "src"))
         )
 
     def locales_in(self, base: str) -> frozenset[str]:
-        """Return the locales that have folders in a base."""
+        """Return the locales that have a folder inside a base folder."""
         parent = self._locale_parents.get(base)
         return parent.locales if parent else frozenset()
 
 
 def is_hugo(base: str) -> bool:
-    """Return whether a base belongs to Hugo, so it has sections."""
+    """Return whether a base folder belongs to Hugo. If so, it has sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Return whether VitePress uses a folder; then every Markdown file in it is a page."""
+    """Return whether VitePress uses a folder. If so, every Markdown file in the folder is a page."""
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group the paths by folder."""
+    """Group the paths by the folder of their page."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

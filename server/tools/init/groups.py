@@ -1,4 +1,6 @@
-"""Groups of pages, one for each proposed content type, with the patterns that match their files."""
+"""Groups of pages. There is one group for each proposed content type, with the
+patterns that match its files.
+"""
 
 import os
 from collections import Counter
@@ -27,7 +29,9 @@ UNKNOWN_LOCALE = "und"
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page, and the name and locale that the group's patterns assign to it; None is the default locale."""
+    """A page in a group. The group's patterns determine its name and its locale;
+    None is the default locale.
+    """
 
     page: MarkdownPage
     name: str
@@ -36,7 +40,7 @@ class PageMember:
 
 @dataclass(frozen=True)
 class PageGroup:
-    """The pages of one content type, named after `folder`."""
+    """The pages that belong to one content type. The group is named after `folder`."""
 
     folder: str
     patterns: tuple[str, ...]
@@ -56,7 +60,9 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups, the locales (default first), and the pages that were left out, with reasons."""
+    """All groups and all locales, with the default locale first. It also contains the pages that were
+    omitted, and the reasons.
+    """
 
     groups: tuple[PageGroup, ...]
     locales: tuple[str, ...] = ()
@@ -64,7 +70,9 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` are the locales from the command line, default first."""
+    """Group the pages in a folder. `named` are the locales given on the command line; the first one is the
+    default.
+    """
     left = {path: "a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
@@ -89,7 +97,9 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return pages by folder. A folder's `index.md` belongs to the parent folder if it is the only page."""
+    """Return the pages by folder. If `index.md` is the only page in its folder, it is assigned to the parent
+    folder.
+    """
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
         moves = "{locale}" not in page_folder.folder and _is_lone(page_folder, paths)
@@ -98,7 +108,9 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index, in any locales: about/index.md, about/index.fr.md."""
+    """Return whether a folder contains only its index page, which may exist in several locales:
+    about/index.md, about/index.fr.md.
+    """
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
         return False
@@ -113,7 +125,7 @@ def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
 
 
 def is_draft(path: str) -> bool:
-    """Return whether a page is in a folder for drafts or data."""
+    """Return whether a page is inside a folder for drafts or for data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
@@ -123,7 +135,9 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return groups of Hugo's section pages. The folder of an `_index.md` is the document's name."""
+    """Return the groups of Hugo's section pages. A document is named after the folder that contains its
+    `_index.md`.
+    """
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
     patterns: dict[str, Counter[str]] = {"home": Counter(), "sections": Counter()}
     for page in pages:
@@ -150,7 +164,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for one folder. It may contain folders for locales, or be inside of them."""
+    """Return the group for one folder. It may contain folders for locales, or may be inside such folders."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -183,13 +197,15 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Return whether folders for locales contain pages with the same names as their parent folder."""
+    """Return whether the folders for locales contain pages with the same names as the pages in their parent
+    folder.
+    """
     inside = {p.path[len(here) :] for p in pages}
     return any(f"{locale}/{name}" in inside for locale in locales for name in inside)
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group with a folder for each locale: START{locale}/INNER/{name}."""
+    """Return a group whose pages are in a folder for each locale: START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -207,14 +223,16 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder that all locales share, or "": `docs` for en/docs/ and fr/docs/."""
+    """Return the list folder that all locales have, such as `docs` for en/docs/ and fr/docs/. If there is
+    none, return "".
+    """
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
     return common if inside == {common} and common in LISTS else ""
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page in folders for locales: START{locale}/about/index.md."""
+    """Return the group for a single page that is in folders for locales: START{locale}/about/index.md."""
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -222,7 +240,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose locales are only in file names: a.md, a.fr.md, a/index.fr.md."""
+    """Return a group in which only the file names contain locales: a.md, a.fr.md, a/index.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -261,19 +279,25 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the file name of pages that have a folder each: `index`, or Hugo's `_index` if all use it."""
+    """Return the file name of pages that are alone in their folder. It is `index`, or Hugo's `_index` if all
+    pages use it.
+    """
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """Return the locale at the end of a file name if the file without the locale exists."""
+    """Return the locale at the end of a file name. If there is no file with the same name but without the
+    locale, return None.
+    """
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return groups for the pages directly in a base: single types, or one collection if there are many."""
+    """Return the groups for the pages directly in a base folder. Each page becomes a single type. If there
+    are many pages, they become a collection instead.
+    """
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
     if len(pages) > MAX_SINGLES or nothing_else or _are_rows(pages):
@@ -303,7 +327,9 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return the default locale if none is configured: English, or the locale with most documents."""
+    """Return the default locale if none is configured. It is English or, if there is no English, the locale
+    with the most documents.
+    """
     counts: Counter[str | None] = Counter()
     for each in groups:
         named = {(member.name, member.locale) for member in each.members}

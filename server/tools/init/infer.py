@@ -1,7 +1,8 @@
-"""Inference of a group's attributes from all values in its files.
+"""Inference of attributes from the values in all files of a group.
 
-Quotes count: a value that would change as a number (1.10, 01234) or boolean (NO) is a text. Every value is
-then parsed as the chosen type, and if one is invalid, the attribute becomes `json`.
+A value that would change if it were parsed as a number (1.10, 01234) or boolean (NO) is treated as text.
+After a type has been chosen, every value is parsed as that type. If one of them is invalid, the attribute
+gets the type `json` instead.
 """
 
 import re
@@ -26,7 +27,9 @@ MAX_KEYS = 100  # Data files with more keys in total are maps.
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute: its schema, the number of files that have a value, and notes."""
+    """A proposed attribute. It contains the attribute's schema, the number of files
+    with a value, and notes.
+    """
 
     name: str
     schema: Mapping[str, Any]
@@ -40,7 +43,9 @@ Names = Mapping[str, frozenset[str]]  # document names by type uid
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of the type `uid`, and the one among them that holds all other keys (or None)."""
+    """Return the attributes of the content type `uid`. Also return the one that contains all other keys, or
+    None.
+    """
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
     if _are_maps(group, keys):
@@ -66,7 +71,9 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    """Return whether the keys of data files are entries (such as words or places) instead of attributes."""
+    """Return whether data files are maps. In a map, keys are entries (such as words or places) instead of
+    attributes.
+    """
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
         return False
@@ -74,7 +81,9 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute for all other keys, called `data` or another unused name."""
+    """Return the attribute that contains all other keys. It is called `data`, or has a different name if
+    `data` is in use.
+    """
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -107,7 +116,9 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the type whose documents the values name, or None."""
+    """Return a relation to the content type whose documents have the values as names. If there is none,
+    return None.
+    """
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
         return None
@@ -127,7 +138,9 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """Return a note if the key is named like a type, but its values do not name documents."""
+    """If the key has the name of a content type but its values are not names of documents, return a note
+    about this.
+    """
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
@@ -143,16 +156,17 @@ def _entries(key: KeyValues) -> list[tuple[PageMember, Tree]]:
 
 
 def _alike(name: str, target: str) -> bool:
-    """Return whether a key is named like a type: author, authors, relatedAuthors."""
+    """Return whether the name of a key suggests a content type: author, authors, relatedAuthors."""
     singular = target.rpartition(".")[2].replace("-", "").lower()
     bare = name.replace("-", "").replace("_", "").lower()
     return bare.removesuffix("s").endswith(singular.removesuffix("s"))
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Return the attribute, localized if the values of these keys differ between two locales.
+    """Return the attribute. If the values of these keys differ between two locales, the attribute is
+    localized.
 
-    Relations and uids are always localized, and their schema does not mention it.
+    Relations and uids are always localized, so their schema does not contain this option.
     """
     values: dict[str, list[Any]] = {}
     for member in group.members:

@@ -32,7 +32,7 @@ NO_VALUE = "no file has a value"
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of one key except null, each with its file."""
+    """The values of one key, each with its file. Nulls are omitted."""
 
     name: str
     values: tuple[tuple[PageMember, Tree], ...] = ()
@@ -46,7 +46,7 @@ class KeyValues:
 
     @property
     def plain(self) -> bool:
-        """Whether all values are scalars without quotes, or JSON numbers."""
+        """Whether all values are unquoted scalars or JSON numbers."""
         return all(type(v) is Plain or isinstance(v, int) for _, v in self.values)
 
     @property
@@ -59,7 +59,7 @@ Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes abou
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the type if all values are scalars, otherwise None."""
+    """Return the attribute type if all values are scalars. Otherwise, return None."""
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -80,7 +80,9 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    """Return whether all values are numbers that print unchanged: 1.5 does, 1.10 does not."""
+    """Return whether all values are numbers that do not change when they are parsed and printed. 1.5 does not
+    change, but 1.10 does.
+    """
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
 
@@ -110,7 +112,9 @@ def _is_mail(key: KeyValues) -> bool:
 
 
 def _is_uid(key: KeyValues) -> bool:
-    """Return whether the values can be a `uid`: valid slugs, unique in each locale."""
+    """Return whether the attribute can be a `uid`. Its values must be valid slugs, and must be unique in each
+    locale.
+    """
     seen = {(m.locale, str(v)) for m, v in key.values}
     return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
 
@@ -126,7 +130,9 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration for a few repeated values, otherwise a text type."""
+    """Return an enumeration if there are only a few values that are repeated.
+    Otherwise, return a text type.
+    """
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
     if any(map(_is_picture, counts)):
@@ -152,7 +158,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """Return the type for lists, mappings or mixed values."""
+    """Return the attribute type if the values include lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})

@@ -1,4 +1,6 @@
-"""Folders for locales: siblings that are named after locales and contain similar folders or files."""
+"""Folders for locales. They are siblings that are named after locales and contain
+similar folders or files.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -11,10 +13,10 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder that contains a folder for each of some locales.
+    """A folder that contains one folder for each of several locales.
 
-    `pure` is set if it contains no other folder. `translated` is set if it also contains the same files
-    itself, in the default locale: `docs/start.md` next to `docs/fr/start.md`.
+    `pure` is set if it contains no other folders. `translated` is set if it also contains the same files in
+    the default locale itself: `docs/start.md` next to `docs/fr/start.md`.
     """
 
     folder: str
@@ -23,7 +25,9 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path below its locale's folder, or None."""
+        """Return the part of a path after the folder for its locale. If the path is not inside such a folder,
+        return None.
+        """
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
             return None
@@ -39,16 +43,16 @@ def is_locale(name: str) -> bool:
 def are_locales(folders: Iterable[str]) -> bool:
     """Return whether all folders are named after locales.
 
-    A single folder must be `en`, because others, such as `it`, may be subjects.
+    If there is only one folder, it must be `en`. A different name, such as `it`, may be that of a subject.
     """
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost parents of folders for locales, by path.
+    """Return the outermost folders that contain folders for locales, by path.
 
-    `named` are the locales from the command line.
+    `named` are the locales given on the command line.
     """
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -71,7 +75,9 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a folder as a parent of folders for locales, or None; `inside` are the paths below it."""
+    """Return a LocaleParent if the folder contains folders for locales. Otherwise, return None. `inside`
+    contains the paths below it.
+    """
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
     for path in inside:

@@ -1,4 +1,4 @@
-"""Names for proposed content types: English singulars and plurals of folder names."""
+"""Names for proposed content types. They are English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -49,9 +49,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return unused singular and plural API ids for the type of a folder.
+    """Return singular and plural API ids that are not in use, for the content type of a folder.
 
-    If the folder's name has no plural, `kind` names its documents: `about` becomes `about-page`.
+    If the name of the folder has no plural, `kind` is appended: `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]

@@ -1,4 +1,4 @@
-"""Proposal of content types and a site.yaml for existing files."""
+"""Proposal of content types and of a site.yaml for a folder that already contains files."""
 
 import json
 from collections import Counter
@@ -37,9 +37,10 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return a site.yaml that gives the public read access to subjects. The first locale is the default.
+    """Return the text of a site.yaml that allows the public to read the subjects in `readable`. The first
+    locale is the default.
 
-    If the files have git history, timestamps come from git.
+    If the files have a git history, timestamps come from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -62,7 +63,7 @@ def settings_text(
 
 @dataclass(frozen=True)
 class ProposedType:
-    """A proposed content type and its group of pages."""
+    """A proposed content type, and the group of its pages."""
 
     singular: str
     plural: str
@@ -89,14 +90,16 @@ class ProposedType:
 
     @property
     def has_drafts(self) -> bool:
-        """Whether a file is marked as a draft in a way that Bifolio would ignore and publish."""
+        """Whether a file is marked as a draft in a way that Bifolio does not support. Bifolio would publish
+        this file.
+        """
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
         return any(is_draft(page.path) or any(says(page.tree, key) for key in others) for page in pages)
 
     @property
     def names_files(self) -> bool:
-        """Whether the values of new documents provide a file name."""
+        """Whether the file name of a new document is derived from its values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -107,7 +110,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the key that marks drafts: the first known one whose values are all true or false."""
+    """Return the key that marks drafts. It is the first known key whose values are all booleans."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -118,7 +121,9 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Proposed content types for a folder, its locales (default first), and files that were left out."""
+    """The content types proposed for a folder, its locales (default first), and the
+    files that were omitted.
+    """
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
@@ -129,7 +134,9 @@ class Proposal:
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types. `locales` come from the command line, and `taken` are API ids in use."""
+    """Propose content types. `locales` are given on the command line. `taken` contains the API ids that are
+    already in use.
+    """
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
     tree: PageTree = group(root, originals, locales)
@@ -170,7 +177,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Assign every file to the group whose patterns match it, as the server will do."""
+    """Assign every file to the group whose patterns match the file, in the same way as the server."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -202,7 +209,9 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. `has_history` is set if git has commits that contain the files."""
+    """Return the files to write, by path. `has_history` is set if git has commits that contain the existing
+    files.
+    """
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
     return made
@@ -251,7 +260,9 @@ MAX_SHOWN_FILES = 8  # More files are only counted.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of the printed table: content types with attributes, then what was left out."""
+    """Yield the lines of the table to print. It lists the content types with their attributes, and then what
+    was omitted.
+    """
     for each in proposal.types:
         yield from _type(each, proposal.locales[0] if proposal.locales else "")
         yield []

@@ -23,7 +23,9 @@ DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are docume
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One file: its front matter or data, whether it has a body, and whether its front matter is TOML."""
+    """One file. It contains the front matter or data, whether there is a body, and whether the front matter
+    is TOML.
+    """
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,11 +35,11 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """Files in a folder: pages by path, and unreadable files with reasons.
+    """The files in a folder: pages by path, and files that could not be read with the reasons.
 
-    - `others`: Markdown files outside of content folders; a type's pattern may still match them
-    - `skipped`: Markdown files in folders without content, with the folder
-    - `data`: unused data folders, with their number of files
+    - `others`: Markdown files outside content folders. The pattern of a content type can still match them.
+    - `skipped`: Markdown files in folders without content. Each is listed with the folder.
+    - `data`: data folders that are not used, with the number of files in each.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -48,7 +50,9 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read all files below `root`. `progress` is called with the number of files read and in total."""
+    """Read all files below `root`. `progress` is called with the number of files that were read, and the
+    total number.
+    """
     root = root.resolve()  # Files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
@@ -101,7 +105,7 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    """Return whether a page is content, and not a description of its folder."""
+    """Return whether a page is content. A page that only describes its folder is not."""
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -115,13 +119,15 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    """Return whether a file is Eleventy's data for its folder: blog/blog.json, blog/blog.11tydata.json."""
+    """Return whether a file contains Eleventy's data for its folder: blog/blog.json,
+    blog/blog.11tydata.json.
+    """
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """Drop data files in `content/` that belong to Markdown files next to them."""
+    """Return the paths without data files in `content/` that belong to a Markdown file in the same folder."""
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

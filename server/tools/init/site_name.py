@@ -1,4 +1,4 @@
-"""Name of a site, from its generator's settings, its README or its folder."""
+"""Name of a site. It comes from the generator's settings, the README or the folder."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,7 +23,9 @@ _MAX_HEADING_CHARS = 40  # A longer heading is probably a sentence.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return the name of the site at `root`. `projects` are its folders with settings."""
+    """Return the name of the site at `root`. `projects` contains the folders with the settings of a
+    generator.
+    """
     below = sorted(set(projects) - {""})
     found = _in_settings(root)
     if found is None and len(below) == 1:

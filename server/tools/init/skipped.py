@@ -1,4 +1,4 @@
-"""Folders without content: output of generators and package managers, and test data."""
+"""Folders without content. They contain the output of generators and package managers, or test data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -33,14 +33,14 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A folder that is left out, with the reason."""
+    """A folder that was omitted, and the reason."""
 
     path: str
     reason: str
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Return the files in folders without content, each with the folder."""
+    """Return the files that are in folders without content. Each is paired with the folder."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -91,7 +91,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    """Return the folders that git ignores; none if git ignores the whole tree."""
+    """Return the folders that git ignores. If git ignores the whole tree, return none."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -1,4 +1,4 @@
-"""Files for a new site: collection and single types, and a first article."""
+"""Files for a new site: collection types, single types, and a first article."""
 
 import json
 import os
@@ -144,7 +144,9 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the compose file. Its image is built from Bifolio's repository or clone. Raises SetupError."""
+    """Return the compose file. Its image is built from the repository or a local clone of Bifolio. Raises
+    SetupError.
+    """
     source = repository_of(repository) or _clone()
     if source is None:
         raise _unknown()
@@ -152,9 +154,10 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the GitHub workflow by its path relative to the site; it belongs at the top of the repository.
+    """Return the GitHub workflow, by its path relative to the site. The file must be in the top folder of the
+    git repository.
 
-    Raises SetupError if the address of Bifolio's repository is unknown.
+    Raises SetupError if the URL of Bifolio's repository is unknown.
     """
     address = repository_of(repository)
     if address is None:
@@ -168,7 +171,9 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the address in `told`, or the one that Bifolio was installed from. Raises SetupError."""
+    """Return the URL in `told`. If it is None, return the URL from which Bifolio was installed. Raises
+    SetupError.
+    """
     if told is not None:
         address = _as_address(told)
         if address is None:
@@ -181,7 +186,7 @@ def repository_of(told: str | None) -> str | None:
 
 
 def _installed_from() -> str | None:
-    """Return the address that pip recorded at installation, or None."""
+    """Return the URL that pip recorded when Bifolio was installed, or None."""
     try:
         told = json.loads(distribution("bifolio").read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
@@ -190,7 +195,7 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """Return the address of a git remote, or None for a local path."""
+    """Return the URL of a git remote. For a local path, return None."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None

@@ -1,4 +1,4 @@
-"""Translations in a Docusaurus project, which are in a parallel folder: `i18n/LOCALE/`."""
+"""Translations in a Docusaurus project. They are in a parallel folder, `i18n/LOCALE/`."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,9 @@ def is_translation(path: str) -> bool:
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Add the translations to the groups of their pages. All other pages get the locale `default`."""
+    """Add the translations to the groups that contain the original pages. All other pages get the locale
+    `default`.
+    """
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))
     for page in pages:
         found = _PATH.fullmatch(page.path)
