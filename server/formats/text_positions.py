@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 
 def newline_of(text: str) -> str:
-    """Return a text's line ending, based on its first line."""
+    """Return the line ending that a text uses. It is taken from the first line."""
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def line_start(text: str, at: int) -> int:
-    """Return the start of the line that contains an index."""
+    """Return the index at which the line with a given index starts."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the end of the line that contains an index, before its line break."""
+    """Return the index at which the line with a given index ends. The line break is not included."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
@@ -31,7 +31,7 @@ def next_line(text: str, at: int) -> int:
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines directly above the line that contains an index.
+    """Return the start of the comment lines that are directly above the line with a given index.
 
     If there are none, return the start of that line. Lines before the index `first` are not searched.
     """
@@ -50,13 +50,15 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a dotted path without list indexes: `rows.code` for `("rows", 3, "code")`."""
+    """Return a path with dots and without list indexes. For example, `("rows", 3, "code")` becomes
+    `rows.code`.
+    """
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """Start of a key or list item. `value` is the column of the key's scalar if it is on the same line, else
-    0.
+    """The start of a key or list item. If the key's value is a scalar on the same line, `value` is its
+    column; otherwise, `value` is 0.
     """
 
     line: int
@@ -69,9 +71,9 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """A key that occurs several times in its mapping. Only the last value is used.
+    """A key that occurs several times in the same mapping. Only its last value is used.
 
-    `line` and `column` are the position of the earlier key, and `text` is its value if that is a scalar.
+    `line` and `column` are the position of the earlier key. If its value is a scalar, `text` is that value.
     `last_line` is the line of the last key.
     """
 
@@ -92,10 +94,14 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of the value at a path, or of the nearest parent that has a position."""
+    """Return the position of the value at a path. If it is unknown, return the position of the nearest
+    parent.
+    """
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
-    """Return a value's line and column: its scalar's if it is on the same line as the key, else the key's."""
+    """Return the line and column of a value. If the value is a scalar on the same line as its key, they are
+    the scalar's. Otherwise, they are the key's.
+    """
     return (position.line, position.value or position.column) if position else (None, None)

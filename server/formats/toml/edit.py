@@ -1,7 +1,7 @@
-"""TOML editor: changes values and keeps all other bytes, like `edit_yaml`.
+"""TOML editor. Like `edit_yaml`, it changes values and leaves all other bytes as they are.
 
-tomlkit does not keep all bytes: it adds lines with LF to files with CRLF. It is also eight times as slow, and
-it does not provide the positions that problems need.
+tomlkit can't be used, because it adds lines that end with LF to files that use CRLF. It is also eight times
+as slow, and does not provide the positions that problems need.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,9 +23,9 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change values of some top-level keys. REMOVE or None as a value removes the key.
+    """Change the values of some top-level keys. If the new value is REMOVE or None, remove the key.
 
-    `expand` rewrites the changed keys completely. Raises NoNull for a null inside a value.
+    If `expand` is set, the changed keys are rewritten completely. Raises NoNull if a value contains a null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -40,7 +40,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove the lines of all but the last value of repeated keys."""
+    """For repeated keys, remove the lines of all values except the last."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]

@@ -1,7 +1,7 @@
 """TOML parser and writer.
 
-The standard library parses the text, eight times as fast as tomlkit. It reports no positions; `statements`
-finds them when they are needed.
+The parser from the standard library is used, which is eight times as fast as tomlkit. It does not report
+positions. `statements` finds the positions when they are needed.
 """
 
 import json
@@ -40,10 +40,10 @@ _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 def read_toml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> dict[str, Tree]:
-    """Parse TOML. Dates, times and numbers with a fraction become Plain. Raises SyntaxProblem.
+    """Parse TOML. Dates, times and numbers with a fraction are returned as Plain. Raises SyntaxProblem.
 
-    The position of every key and list item is added to `positions`, by path. Repeated keys are an error
-    unless `repeats` is given: then they are added to it, and the last value is used.
+    The position of each key and list item is added to `positions`, by path. A repeated key normally is an
+    error. But if `repeats` is given, the key is added to it, and the last value is used.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -164,7 +164,7 @@ _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
 class NoNull(ValueError):
-    """Raised for a null inside a value, because TOML can't represent null."""
+    """Raised if a value contains a null, because TOML can't represent null."""
 
 
 def toml_key(key: str) -> str:
@@ -173,9 +173,10 @@ def toml_key(key: str) -> str:
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return the text of a value for the right side of `=`. Mappings are written inline. Raises NoNull.
+    """Return the text for a value on the right side of `=`. Mappings are written inline. Raises NoNull.
 
-    With `lines`, a multi-line text may span lines. `quote` is the quote character of the previous text.
+    If `lines` is set, a text with several lines is written on several lines. `quote` is the quote character
+    that the previous text used.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -200,7 +201,9 @@ def toml_entry(key: str, value: Any) -> str:
 
 
 def is_section(value: Any) -> bool:
-    """Whether a value is written under its own header: a mapping, or a list of mappings."""
+    """Whether a value is written under a header of its own. This is the case for mappings and lists of
+    mappings.
+    """
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 

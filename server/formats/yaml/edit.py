@@ -1,7 +1,7 @@
-"""YAML editor: changes values and keeps all other bytes.
+"""YAML editor. It changes values and leaves all other bytes as they are.
 
-`edit_yaml` cuts the text at the spans of its syntax tree and inserts the output of `yaml.writer`. The caller
-parses the result, and rejects the edit if it has any other effect.
+`edit_yaml` uses the positions in the syntax tree to cut out the old text, and inserts the output of
+`yaml.writer`. The caller must parse the result, and reject the edit if the edit has had any other effect.
 """
 
 import re
@@ -90,9 +90,10 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change values of some top-level keys. REMOVE as a value removes the key.
+    """Change the values of some top-level keys. If the new value is REMOVE, remove the key.
 
-    `expand` also rewrites every key whose value contains an anchor or alias, with the anchors resolved.
+    If `expand` is set, every key whose value contains an anchor or an alias is also rewritten, with the
+    anchors resolved.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -114,7 +115,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Remove all but the last value of repeated keys."""
+    """For repeated keys, remove all values except the last."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:

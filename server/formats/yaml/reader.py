@@ -1,7 +1,7 @@
 """YAML parser.
 
-It uses libyaml's events. PyYAML's loaders are unsuitable: they type scalars by YAML 1.1, discard quotes and
-lines, and recurse.
+It builds a tree from the events that libyaml reports. PyYAML's loaders can't be used, because they determine
+the types of scalars by YAML 1.1, discard quotes and line numbers, and are recursive.
 """
 
 from typing import Any
@@ -21,10 +21,10 @@ _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 def read_yaml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> Tree:
-    """Parse one YAML document into a tree, None if it is empty. Raises SyntaxProblem.
+    """Parse one YAML document into a tree. If it is empty, return None. Raises SyntaxProblem.
 
-    The position of every key and list item is added to `positions`, by path. Repeated keys are an error
-    unless `repeats` is given: then they are added to it, and the last value is used.
+    The position of each key and list item is added to `positions`, by path. A repeated key normally is an
+    error. But if `repeats` is given, the key is added to it, and the last value is used.
     """
     loader = LOADER(text)
     try:

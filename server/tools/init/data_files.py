@@ -21,9 +21,9 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can be documents.
 
-    If the generator has a folder for data, these are the files in that folder. Otherwise, they are the files
-    in folders that contain mostly data files. If there are no such folders, they are the files in the top
-    folder.
+    If there is a folder for data, these are the files in that folder. Otherwise, they are the files in
+    top-level folders that contain mostly data files. If a folder contains only data files and no other
+    folders, they are these files.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
