@@ -26,7 +26,7 @@ from server.history.resolve_commit import find_named, no_repository, require_hea
 from server.index.fragments import Fragments
 from server.index.snapshot import Snapshot, apply, build
 from server.index.text_search import SearchResults
-from server.paths import cache_folder
+from server.paths import SETTINGS, TYPES, cache_folder
 from server.schema.model import Schema
 from server.site.configure import Configuration
 from server.site.site import Site, State
@@ -356,9 +356,9 @@ class PastStates:
         past = self._find_known(commit)
         if past is not None:
             return past.configuration.schema
-        return self._configuration(commit, read_tree(self.site.root, commit), self._current()).schema
+        return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES))).schema
 
-    def _configuration(self, commit: str, blobs: Blobs, current: PastState) -> Configuration:
+    def _configuration(self, commit: str, blobs: Blobs, current: PastState | None = None) -> Configuration:
         """Return the configuration at a commit. If the schemas at different commits are identical, the same
         object is used for all of them.
         """
@@ -371,7 +371,7 @@ class PastStates:
                 raise ConflictError(
                     f"The site's configuration is invalid at commit {commit[:10]}: {error}"
                 ) from error
-            others = (current, *self._all_known())
+            others = (current or self._current(), *self._all_known())
             same = (o.configuration for o in others if o.configuration.shape == configuration.shape)
             if (other := next(same, None)) is not None:
                 configuration = replace(configuration, schema=other.schema)
