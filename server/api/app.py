@@ -1,7 +1,7 @@
-"""The Flask app with the handlers of all operations.
+"""The Flask app with the handlers of all operations except content reads.
 
-Content reads don't use Flask (`server.api.entrance`). `bifolio serve` therefore imports this module only at
-the first request that needs a handler.
+Content reads are handled without Flask, in `server.api.entrance`. For a faster start, `bifolio serve` imports
+this module only when the first request needs a handler.
 """
 
 from collections.abc import Callable
@@ -65,9 +65,9 @@ _KEPT_HEADERS = ("Content-Range", "Retry-After")  # Headers to keep from werkzeu
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """Return the Flask app for a loaded site, with all modules imported.
+    """Return the Flask app for a loaded site, and import all handlers immediately.
 
-    Its `wsgi_app` is the entrance.
+    The app's `wsgi_app` is the `Entrance`, so it also handles content reads.
     """
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
@@ -80,15 +80,17 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that runs the handler for a request. Errors from the handler are raised."""
+    """Return a function that runs the handler for a request. It does not catch errors that the handler
+    raises.
+    """
     return partial(_handle, _make(site, identities, past, watched))
 
 
 class _MatchedRule(Rule):
     """A URL rule that can match paths, but can't build URLs.
 
-    werkzeug also compiles functions that build URLs from each rule. That took 60 of the 70 ms for creating
-    the app, and Bifolio never uses them.
+    For each rule, werkzeug also compiles functions that build URLs. Bifolio never uses these functions, and
+    compiling them took 60 of the 70 ms for creating the app.
     """
 
     @staticmethod
@@ -108,7 +110,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Raise routing errors like all others.
+    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Raise routing errors like other errors.
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
     for name, pattern in CONVERTERS.items():
@@ -160,8 +162,9 @@ def _converter(pattern: str) -> type[BaseConverter]:
 
 
 def _answer_other_methods() -> Response | None:
-    """Respond to OPTIONS requests. For requests without a handler, raise NotFoundError or
-    MethodNotAllowedError.
+    """Respond to OPTIONS requests.
+
+    If a request has no handler, raise NotFoundError or MethodNotAllowedError.
     """
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
@@ -193,8 +196,8 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     """Convert a Flask or werkzeug response into an Answer.
 
-    A response varies by `Authorization` unless its Cache-Control is public. A streamed response keeps its
-    headers for length, range and entity tag.
+    The Answer's `vary` includes `Authorization` unless the response's Cache-Control is public. A streamed
+    response keeps its headers for length, range and entity tag.
     """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))

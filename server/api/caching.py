@@ -1,7 +1,8 @@
-"""Response caches. Their size in bytes is limited, and their entries are valid for one state of the site.
+"""Caches for responses. Each cache has a size limit in bytes, and its entries are valid for one state of the
+site.
 
 The key of an entry contains everything that the response depends on, including the caller's permissions. A
-cached response is thus never sent to a caller with other permissions.
+cached response is therefore never sent to a caller with different permissions.
 """
 
 import os
@@ -24,7 +25,7 @@ from server.site.site import State
 MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
 MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Larger responses are not cached.
-MAX_QUERY_CHARS = 200  # Longer queries are represented by a digest in the key.
+MAX_QUERY_CHARS = 200  # For longer queries, the key contains a digest.
 ENTRY_OVERHEAD_BYTES = 1200  # Measured memory per entry, without body, path and query.
 
 K = TypeVar("K", bound=Hashable)
@@ -36,12 +37,12 @@ CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache whose entries belong to one state. Using it with a newer state clears it if the content
-    differs.
+    """A cache whose entries belong to one state. When the cache is used with a newer state whose content
+    differs, all entries are removed.
     """
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
-        """`most` is the size limit in bytes. `size` returns an entry's size in bytes."""
+        """`most` is the size limit in bytes. `size` is a function that returns an entry's size in bytes."""
         self.most, self._size = most, size
         self._current: tuple[State | None, Cache[K, V]] = (None, Cache(most, size))
 
@@ -51,7 +52,9 @@ class StateCache(Generic[K, V]):
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cache for use with a state."""
+        """Return the cache for a state. If the cache has entries for an older state with different content,
+        remove them first.
+        """
         current, cache = self._current
         if current is not state:
             if current is None or not current.shows_same_content(state):
@@ -61,26 +64,30 @@ class StateCache(Generic[K, V]):
 
 
 class CachedAnswer(NamedTuple):
-    """A cached response. If it contains users, `users` is their version, otherwise None."""
+    """A cached response. If the response contains users, `users` is their version, otherwise None."""
 
     answer: Representation
     users: int | None
 
 
 def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
-    """Return a new cache for responses. Callers must not store responses above MAX_RESPONSE_BYTES."""
+    """Return a new cache for responses. Callers must not store responses larger than MAX_RESPONSE_BYTES."""
     return StateCache(most, _size)  # Saves 0.44 ms of the 0.45 ms for a list of 25 in brotli.
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    """Return a new cache for responses at a commit. Past states never change, so entries stay valid."""
+    """Return a new cache for responses from past commits. Past states never change, so the entries never
+    become outdated.
+    """
     return Cache(most, _size)  # Saves 0.26 ms of the 0.38 ms for a list at a commit.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return the cache key for a content read: everything the response depends on, except the current state.
+    """Return the cache key for a content read. The key contains everything the response depends on except the
+    current state.
 
-    The key contains the actor's permissions, but not the actor's identity.
+    The key contains the actor's permissions, but not the actor's identity. Actors with equal permissions
+    therefore share cached responses.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
     if len(query) > MAX_QUERY_CHARS:
@@ -117,7 +124,7 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-# Tags for files changed within this time are not cached: the next change could get the same timestamp.
+# A tag is not cached if the file changed this recently: its next change could have the same timestamp.
 _RACY_WINDOW_NS = 100_000_000
 # Size limit for the cache of file tags, and size of an entry.
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
@@ -130,7 +137,7 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 def tag_of_file(file: IO[bytes]) -> str:
     """Return the entity tag for an open file, without quotes.
 
-    A file is hashed again only after it changed.
+    The file is only hashed again if it has changed since the last call.
     """
     seen = _look_up(file)
     tag = _known.get(seen)

@@ -1,8 +1,8 @@
-"""The WSGI app, through which every request and response passes.
+"""The WSGI app, which receives every request and sends every response.
 
-Each request reads one state of the site, which includes every write that any process has acknowledged before.
-Content reads are handled and cached here, without Flask. Other requests are passed to a Flask handler. Its
-response or error is sent from here.
+Each request reads one state of the site. This state includes every write that any process acknowledged before
+the request. Content reads are handled and cached in this module, without Flask. All other requests are passed
+to a Flask handler, and its response or error is sent from this module.
 """
 
 import re
@@ -86,7 +86,7 @@ from server.site.site import Site, State
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
 # Handles a request that is not a content read. Errors from the handler are raised.
 Handle = Callable[[Environ], Answer]
-# Further paths that are handled here, without Flask.
+# Other paths that are handled in this module, without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
@@ -122,7 +122,9 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle a request. Depending on keys in `environ`, may raise NeedsThreadPool or ClientGone."""
+        """Handle a request. If `environ` says that the thread must not block, this can raise NeedsThreadPool.
+        It can also raise ClientGone.
+        """
         state = self.site.state
         budget = UNLIMITED
         counted: tuple[Header, ...] = ()
@@ -178,8 +180,8 @@ class Entrance:
     def most_bytes(self, environ: Environ) -> int:
         """Return the size limit for a request's body, in bytes.
 
-        Senders without permission for the operation have the small limit. Raises UnauthorizedError and
-        ForbiddenError.
+        If the sender lacks the permission for the operation, this is the small limit. Raises
+        UnauthorizedError and ForbiddenError.
         """
         state = self.site.current()
         if self.past.held:
@@ -193,7 +195,9 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Whether a request may wait long for another process, such as an upload that scales pictures."""
+        """Whether a request may wait for another process for a long time. For example, an upload waits until
+        its pictures are scaled.
+        """
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
             for o in WAITING_OPERATIONS
@@ -202,8 +206,8 @@ class Entrance:
     def may_query_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a remote accounts database.
 
-        If the schema has relations to users, this is True for every content read, since the query is not
-        parsed yet.
+        If the schema has relations to users, this is True for every content read, because the query has not
+        been parsed yet.
         """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
@@ -213,9 +217,10 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Apply the rate limit. Returns whether the request may proceed, and the rate limit headers.
+        """Apply the rate limit to a request. Returns whether the request may proceed, and the rate limit
+        headers.
 
-        A request is counted only once, even if it is run again on another thread.
+        A request that is run again on another thread is not counted again.
         """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
@@ -249,15 +254,17 @@ class Entrance:
         return _represent(self.handle(environ), environ, state)
 
     def _identify(self, environ: Environ, state: State) -> Actor:
-        """Return the sender of a request. Raises UnauthorizedError, UnavailableError and NeedsThreadPool."""
+        """Return the actor who sent a request. Raises UnauthorizedError, UnavailableError and
+        NeedsThreadPool.
+        """
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
         if ON_LOOP in environ and credentials and not self.identities.are_open:
             raise NeedsThreadPool(long=True)
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state that a request reads: at the commit in its parameter `at`, or else the served
-        state.
+        """Return the state that a request reads. With the parameter `at`, this is the state at that commit.
+        Otherwise it is the served state.
 
         Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
         """
@@ -289,7 +296,8 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the past state if the server serves a past commit (`--at`), else the current state.
+        """Return the served state: the past state if the server serves a past commit (`--at`), otherwise the
+        current state.
 
         Areas that concern the repository itself always use the current state.
         """
@@ -300,11 +308,11 @@ class Entrance:
         return self.past.answered(held.commit, state.settings)
 
     def _resolve(self, name: str, actor: Actor, schema: Schema) -> str:
-        """Return the commit id for the value of `at`. Raises ForbiddenError if the actor may not read that
-        commit.
+        """Return the commit id for the value of the parameter `at`. Raises ForbiddenError if the actor may
+        not read that commit.
 
-        With `history.read`, any commit is allowed. With permission to list branches, only heads of branches
-        are.
+        Actors with the permission `history.read` may read any commit. Actors who may only list branches may
+        read the heads of branches.
         """
         if actor.may("history", "read"):
             return self.past.resolve(name)
@@ -360,9 +368,10 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If a missing document was renamed, add its new id to the NotFoundError.
+        """If the missing document was renamed, add its new id to the NotFoundError.
 
-        This requires permission to read the renamed document. Raises NeedsThreadPool and ClientGone.
+        The new id is only added if the actor may read the renamed document. Raises NeedsThreadPool and
+        ClientGone.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
@@ -376,7 +385,7 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """Return the function that counts requests for the rate limit, or None without a limit."""
+    """Return the function that counts requests for the rate limit, or None if no limit is set."""
     if not rate:
         return None
     limiter = import_module("server.api.limiting.limiter").Limiter
@@ -390,17 +399,17 @@ def _changes_site(environ: Environ) -> bool:
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether a client requests source maps in texts. They are not available in the Strapi 4 format."""
+    """Whether a client requests source maps in strings. The Strapi 4 format does not support source maps."""
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Raise NeedsThreadPool, because querying a remote accounts database may block."""
+    """Raise NeedsThreadPool, because a query to a remote accounts database may block."""
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Raise NeedsThreadPool, because updating the user index would block the event loop too long."""
+    """Raise NeedsThreadPool, because updating the user index would block the event loop for too long."""
     raise NeedsThreadPool(long=True)
 
 

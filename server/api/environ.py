@@ -1,4 +1,4 @@
-"""Properties of a request, from its WSGI environ."""
+"""Functions that read properties of a request from its WSGI environ."""
 
 import re
 from collections.abc import Mapping
@@ -38,15 +38,16 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode part of a WSGI path, in which each character represents a byte."""
+    """Decode a part of a WSGI path. In WSGI paths, each character represents one byte."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
-    """If the request comes from a trusted proxy, set client address and scheme from the proxy's headers.
+    """If the request comes from a trusted proxy, set the client's address and the scheme from the proxy's
+    headers.
 
-    The client's address is the last one in X-Forwarded-For that is not a trusted proxy. Earlier addresses are
-    ignored, because clients can forge them.
+    The client's address is the last address in X-Forwarded-For that is not a trusted proxy. Earlier addresses
+    are ignored, because clients can forge them.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -77,7 +78,7 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address is a loopback one, reachable only from this machine."""
+    """Whether a host name or address is a loopback address, which can only be reached from this machine."""
     found = _address(host)
     return host == "localhost" or (found is not None and found.is_loopback)
 
@@ -92,7 +93,9 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format in the request header, or else the site's default (spec.md 4.4, 9)."""
+    """Return the response format that the request's header selects. Without this header, return the site's
+    default (spec.md 4.4, 9).
+    """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:
         return settings.api.format

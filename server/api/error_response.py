@@ -1,4 +1,4 @@
-"""Error responses in the common JSON envelope (docs/errors.md), and CORS headers."""
+"""Error responses in the common JSON envelope (docs/errors.md), and the headers for CORS."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Return the response for an error. Unexpected errors become status 500 and are logged."""
+    """Return the response for an error. An unexpected error is logged and results in status 500."""
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
@@ -64,10 +64,11 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for a response to a page from `origin` ("" without an Origin header).
+    """Return the CORS headers for a response to a page from `origin`. Without an Origin header, `origin` is
+    "".
 
-    Pages from a listed origin may send credentials. With `*`, any page may read responses but not send
-    credentials; shared caches can then reuse responses.
+    If `origins` lists a page's origin, the page may send credentials. With `*`, every page may read responses
+    but not send credentials, so shared caches can reuse the responses.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -77,7 +78,9 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the request headers on which CORS headers depend, for the header Vary."""
+    """Return the names of the request headers on which the CORS headers depend. They belong in the Vary
+    header.
+    """
     return ("Origin",) if origins and "*" not in origins else ()
 
 
@@ -93,7 +96,9 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
 
 
 def _allowed_headers(wanted: str) -> str:
-    """Return the request headers that pages may send: the usual ones, then all others requested."""
+    """Return the request headers that pages may send: first the usual headers, then all other requested
+    headers.
+    """
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
     others = (name.strip() for name in wanted.split(","))
     return ",".join(

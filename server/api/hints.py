@@ -1,4 +1,4 @@
-"""Hints in the server's log about rejected requests and ignored parameters. Each is logged only once."""
+"""Hints in the server's log about rejected requests and ignored parameters. Each hint is logged only once."""
 
 import json
 import logging
@@ -39,18 +39,18 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log, shared by all workers, that writes each message only once.
+    """A log that writes each message only once, even if several workers log it.
 
-    The number of messages is limited: further ones are dropped.
+    The number of messages is limited. When the limit is reached, new messages are dropped.
     """
 
     def __init__(self, most: int) -> None:
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # digests of logged keys, shared by forked processes
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message, unless one with the same key was logged or the limit is reached.
+        """Log a message, unless a message with the same key was logged already or the limit is reached.
 
-        `message` creates the text. It is only called if the text is logged.
+        `message` is a function that returns the text. It is only called if the text is logged.
         """
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -65,7 +65,7 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. Limits prevent clients from filling the log."""
+    """Hints for the server's operator. The number of hints is limited, so that clients can't fill the log."""
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
@@ -99,7 +99,9 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter. The search for a similar name takes 20 µs."""
+    """Return the hint for an ignored parameter. This takes 20 µs, because it searches for a similar parameter
+    name.
+    """
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
     what = f"{json.dumps(name)} is not a parameter and was ignored (logged once)"

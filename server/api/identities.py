@@ -1,7 +1,7 @@
-"""Identification of a request's sender: an API token, a signed-in user, or the public.
+"""Identification of the actor who sends a request: an API token, a signed-in user, or the public.
 
-The accounts are opened by the first request that needs them. A worker that serves only public requests never
-imports the code for tokens.
+The accounts database is opened when the first request needs it. If all requests to a worker are public, the
+worker never imports the code for tokens.
 """
 
 import logging
@@ -41,15 +41,17 @@ class _Opened:
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the one on disk, neither removed nor replaced."""
+        """Whether the open database file is still the file on disk. This is False if the file was removed or
+        replaced.
+        """
         return self.directory.accounts.is_current
 
 
 class Identities:
-    """The tokens, users and sessions that identify senders. Also provides users as documents.
+    """The tokens, users and sessions that identify actors. This class also provides users as documents.
 
-    Safe to share between threads, but not between processes: create it after a fork, because processes can't
-    share a database connection.
+    Thread-safe. Processes can't share a database connection, so each process must create its own instance
+    after the fork.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class Identities:
         """Pass `accounts` if the accounts of the site at `root` are already open.
 
         `key` signs session tokens. All processes of a server must use the same key, even if the key file
-        changes.
+        changes while the server is running.
         """
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
@@ -66,7 +68,7 @@ class Identities:
         self._outage = Outage(self._open, "the accounts database")
 
     def directory(self) -> "Directory":
-        """Return the accounts, opening them if needed. Raises UnavailableError."""
+        """Return the accounts, and open them first if necessary. Raises UnavailableError."""
         return self._current().directory
 
     def user_index(self) -> UserIndex:
@@ -80,25 +82,27 @@ class Identities:
 
     @property
     def are_read_only(self) -> bool:
-        """Whether the accounts are open and their database is known to reject writes."""
+        """Whether the accounts are open and their database server is known to reject writes."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove a changed account from the cache. With "", mark all cached accounts as outdated."""
+        """Remove a changed account from the cache. If `key` is "", mark all cached accounts as outdated."""
         opened = self._opened
         if opened is not None:
             known = opened.directory.accounts.known
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the open accounts. They are opened at first use, and again if the database was replaced."""
+        """Return the open accounts. The first call opens them. They are opened again if the database file was
+        replaced.
+        """
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
-            self._outage.check()  # While this thread waited, another one may have failed to open them.
+            self._outage.check()  # Another thread may have failed while this one was waiting.
             try:
                 return self._open()
             except SetupError as error:
@@ -109,7 +113,7 @@ class Identities:
                 raise UnavailableError() from error
 
     def _open(self) -> "_Opened":
-        """Open the accounts, unless they are open already. Raises SetupError."""
+        """Return the accounts, and open them first if necessary. Raises SetupError."""
         with self._lock:
             before = self._opened
             if before is not None and before.is_current:
@@ -132,13 +136,13 @@ class Identities:
 
     @property
     def sessions(self) -> "JsonWebTokens":
-        """Return the issuer and verifier of JSON web tokens."""
+        """Return the object that issues and verifies JSON Web Tokens."""
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return an actor's name and e-mail address, for use as the commit author.
+        """Return an actor's name and e-mail address, which are used for the commit author.
 
-        Both are "" for the owner, so git's configured author is used. For API tokens and the public, the
+        For the owner, both are "", so git's configured author is used. For API tokens and the public, the
         address is "".
         """
         if actor is OWNER:
@@ -151,9 +155,9 @@ class Identities:
     ) -> Actor:
         """Return the actor for an Authorization header: an API token, a user, or the public.
 
-        An unknown, expired or revoked token always raises UnauthorizedError, even if the request would be
-        allowed without it. `ended` also accepts sessions that a password change has ended. If `waits` is
-        False, raises NeedsThreadPool instead of blocking.
+        An unknown, expired or revoked token always raises UnauthorizedError, even if the public may send this
+        request. If `ended` is True, sessions that were ended by a password change are accepted too. If
+        `waits` is False, raises NeedsThreadPool instead of blocking.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -175,9 +179,10 @@ class Identities:
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
-        """Return the user identified by a JSON web token. Raises UnauthorizedError.
+        """Return the user identified by a JSON Web Token. Raises UnauthorizedError.
 
-        Before a rejection, the user is read again, in case the cache is outdated.
+        Before it rejects the token, this method reads the user from the database again, because the cache may
+        be outdated.
         """
         by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:

@@ -1,4 +1,4 @@
-"""Values created on first use."""
+"""Values that are created when they are first used."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value created by the first call, and returned by all later calls. Safe to share between threads.
+    """A value that the first call creates. All later calls return the same value. Thread-safe.
 
     If creating the value raises an error, the next call tries again.
     """

@@ -1,4 +1,6 @@
-"""Helpers for Flask handlers: state, parameters, body and caller of a request, and JSON responses."""
+"""Helpers for Flask handlers. They return the state, parameters, body and caller of a request, and build JSON
+responses.
+"""
 
 from collections.abc import Iterable
 from typing import cast
@@ -39,17 +41,17 @@ JSON_TYPES = frozenset(
 
 
 def state_of(request: Request) -> State:
-    """Return the state that a request reads, as chosen by `server.api.entrance`."""
+    """Return the state that a request reads. `server.api.entrance` has chosen this state."""
     return cast(State, request.environ[STATE])
 
 
 def commit_of(request: Request) -> str:
-    """Return the past commit that a request reads, or "" for the current state."""
+    """Return the id of the past commit that a request reads, or "" if the request reads the current state."""
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
 def budget_of(request: Request) -> Budget:
-    """Return a request's budget."""
+    """Return the request's budget: its limits on time, steps and response size."""
     return cast(Budget, request.environ[BUDGET])
 
 
@@ -59,19 +61,19 @@ def parameters(request: Request) -> dict[str, object]:
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether a request's Prefer header (RFC 7240) contains the preference, with any value."""
+    """Whether the request's Prefer header (RFC 7240) contains the preference `name`, with any value."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return a request's operation. Raises KeyError if there is none."""
+    """Return the operation for a request. Raises KeyError if there is none."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
-    """Return the methods that the request's path supports, for `Allow`. Raises NotFoundError if there are
-    none.
+    """Return the methods that the request's path supports, for the `Allow` header. Raises NotFoundError if
+    there are none.
 
     Every path below /api supports at least OPTIONS.
     """
@@ -83,7 +85,7 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return the error for an unknown path, or for a method that the path does not support."""
+    """Return the error for a request whose path is unknown, or whose method is not supported by the path."""
     allowed = options_of(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
@@ -91,11 +93,11 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a body with JSON or a form in bracket notation. Returns None if the body is empty or of another
-    type.
+    """Parse a request's body, which can be JSON or a form in bracket notation. Returns None if the body is
+    empty or has a different media type.
 
-    Raises PayloadTooLargeError if the body exceeds the operation's limit. Raises ValidationError if it is
-    invalid or has more values than `api.limits.values`.
+    Raises PayloadTooLargeError if the body exceeds the operation's limit. Raises ValidationError if the body
+    is invalid or contains more values than `api.limits.values` allows.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -124,7 +126,9 @@ def _read_json(text: str, request: Request) -> object:
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
-    """Return a response with a JSON body. `cache_control` replaces the default in `server.api.response`."""
+    """Return a response with a JSON body. If `cache_control` is given, it replaces the default from
+    `server.api.response`.
+    """
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
 
@@ -137,7 +141,7 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add cache tags to a response, if they are enabled and the request reads the current state."""
+    """Add cache tags to a response, if cache tags are enabled and the request reads the current state."""
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
@@ -149,13 +153,13 @@ def identities_of(request: Request) -> Identities:
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the sender of a request. For `ended` and errors, see `Identities.identify`."""
+    """Return the actor who sent a request. `Identities.identify` describes `ended` and the errors."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the sender of a request. Raises ForbiddenError if the sender lacks the permission."""
+    """Return the actor who sent a request. Raises ForbiddenError if the actor lacks the permission."""
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
@@ -163,7 +167,7 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the sender of a request as a `Caller`. Raises UnauthorizedError and UnavailableError."""
+    """Return the `Caller` for a request. Raises UnauthorizedError and UnavailableError."""
     state = state_of(request)
     identities = identities_of(request)
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)

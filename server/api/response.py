@@ -1,7 +1,8 @@
-"""HTTP responses: encoding and sending.
+"""Encoding and sending of HTTP responses.
 
-An `Answer` contains a response's content and its caching rules. `represent` encodes it for one client: common
-headers, entity tag, compression. `send` passes the result to the server, or 304 if the client already has it.
+An `Answer` contains a response's content and its caching rules. `represent` encodes the answer for one
+client: it adds the common headers and the entity tag, and compresses the body. `send` passes the result to
+the HTTP server, or sends status 304 if the client already has the response.
 """
 
 import gzip
@@ -58,10 +59,10 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # headers
 class Answer(NamedTuple):
     """A response before it is encoded for a client.
 
-    - `body`: the complete body, or an iterable of parts that is streamed without encoding
-    - `etag`: "" lets `represent` compute one
-    - `cache_control`: PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE, or any value for the header. "" uses
-      the default.
+    - `body`: the complete body, or an iterable of parts, which is streamed without encoding
+    - `etag`: the entity tag. If it is "", `represent` computes one.
+    - `cache_control`: PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE, or any other value for the header. If
+      it is "", the default is used.
     - `vary`: the request headers on which the response depends
     """
 
@@ -75,9 +76,9 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response as encoded for a client. `etag` is compared with If-None-Match, unless it is "".
+    """A response that is encoded for one client. If `etag` is not "", it is compared with If-None-Match.
 
-    `body` is left empty if the client needs only headers and compressing the body would be costly.
+    If the client needs only the headers and compressing the body would be costly, `body` is empty.
     """
 
     status: str
@@ -87,15 +88,16 @@ class Representation(NamedTuple):
 
 
 def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
-    """Return headers except those with the given names."""
+    """Return the headers, except those with the given names."""
     return tuple(header for header in headers if header[0] not in names)
 
 
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
     """Encode a response for the client that sent the request.
 
-    A successful read without an entity tag gets one computed from its bytes. `vary` is added to the
-    response's own. May raise BusyError or NeedsThreadPool if a large body must be compressed.
+    If a successful read has no entity tag, one is computed from the bytes of the body. `vary` is added to the
+    headers in the response's own `vary`. Can raise BusyError or NeedsThreadPool if a large body must be
+    compressed.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -118,7 +120,9 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or 304 if the client already has it. `more` are additional headers."""
+    """Send a response, or status 304 if the client already has the response. `more` contains additional
+    headers.
+    """
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
         start_response("304 Not Modified", [*without(shown.headers, *BODY_HEADERS), *more])
@@ -130,7 +134,7 @@ def send(
 
 
 def encoding_for(environ: Environ) -> str:
-    """Return the best supported encoding in Accept-Encoding, or "" if there is none."""
+    """Return the best supported encoding that Accept-Encoding allows, or "" if there is none."""
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
@@ -149,7 +153,7 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Whether If-None-Match contains an entity tag, for any content encoding."""
+    """Whether an If-None-Match header contains an entity tag. The content encoding in the tag is ignored."""
     if known.strip() == "*":
         return True
     stem = etag[:-1]
@@ -160,15 +164,15 @@ def matches(known: str, etag: str) -> bool:
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
-    """Return a Vary header without duplicates, or no header if there are no names."""
+    """Return a Vary header without duplicate names. If there are no names, return no header."""
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
 
 
 def _cache_control(answer: Answer, environ: Environ) -> str:
-    """Return the value of a response's Cache-Control header.
+    """Return the value for a response's Cache-Control header.
 
-    By default, a successful read is private if the request contains credentials, otherwise public. Other
-    responses are not stored.
+    By default, a successful read is private if the request contains credentials, and public otherwise. All
+    other responses are not stored.
     """
     if answer.cache_control:
         return answer.cache_control
@@ -178,16 +182,16 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 
 
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
-    """Return the encoding to use for a body of this size, or "" for no compression.
+    """Return the encoding for a body of this size, or "" if the body should not be compressed.
 
-    Large bodies are only compressed for reads: this may have to wait or fail, and a write is already
-    complete.
+    A large body is only compressed if the request is a read. Compression may have to wait or may fail, and a
+    write has already been completed at this point.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
-    """Yield the headers about a body, except Content-Length."""
+    """Yield the headers that describe a body, except Content-Length."""
     if body:
         yield "Content-Type", content_type
     if encoding:
@@ -197,13 +201,13 @@ def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Ite
 
 
 def _needs_headers_only(environ: Environ, etag: str) -> bool:
-    """Whether a read needs no body: it is a HEAD request, or the client already has the response."""
+    """Whether a read needs no body, because it is a HEAD request or the client already has the response."""
     known = environ.get("HTTP_IF_NONE_MATCH")
     return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """Compress a body. For a large body, may raise BusyError or NeedsThreadPool."""
+    """Compress a body. If the body is large, this can raise BusyError or NeedsThreadPool."""
     if not encoding:
         return body
     if len(body) > OFF_LOOP_COMPRESSION_BYTES:
@@ -215,7 +219,7 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
 
 
 def _close(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    """Close a body that won't be sent, and return an empty body."""
+    """Close a body that will not be sent. Return an empty body."""
     close = getattr(body, "close", None)
     if close is not None:
         close()

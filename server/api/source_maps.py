@@ -1,8 +1,8 @@
-"""Source maps: invisible characters after a text that say where the text comes from.
+"""Source maps: invisible characters after a string that encode where the string comes from.
 
-They are encoded as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
-consists of four zeros, then JSON. Each character of the JSON is encoded as four digits, the most significant
-one first.
+The encoding is the same as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
+consists of four zeros, followed by JSON. Each character of the JSON is encoded as four digits, the most
+significant digit first.
 """
 
 import json
@@ -28,9 +28,10 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a text as a mark. `source` has the keys `documentId`, `type`, `path`, `model`, …
+    """Encode the origin of a string as a mark. `source` has keys such as `documentId`, `type`, `path` and
+    `model`.
 
-    Empty values are omitted.
+    Keys with empty values are omitted.
     """
     query = "&".join(f"{name}={_quote(value)}" for name, value in source.items() if value)
     return _START + f'{{"strapiSource":"{query}"}}'.translate(_MARKS)
@@ -61,7 +62,9 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a text: a document and a path inside it. `names` is the path without indices."""
+    """The origin of a string: a document, and a path inside this document. `names` is the path without
+    indices.
+    """
 
     document_id: str
     locale: str
@@ -72,7 +75,7 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """Return the origin for an attribute, or for one item of it."""
+        """Return the origin for an attribute, or for one item in the attribute's list."""
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
         if index is not None:
@@ -80,15 +83,15 @@ class _Source:
         return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
 
     def of(self, type_: Type) -> "_Source":
-        """Return the same origin with another type."""
+        """Return the same origin with a different type."""
         kind = "" if type_.kind == "component" else type_.kind
         return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Return the body of a content read with a mark after each text.
+    """Return the body of a content read with a mark after each string.
 
-    Raises LimitError if that is too large.
+    Raises LimitError if the marked body is too large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
@@ -101,7 +104,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to a response's documents, in place."""
+    """Adds marks to the documents in a response, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
@@ -140,7 +143,7 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the files in an attribute. All get the path of the attribute, without an index."""
+        """Mark the files in an attribute. All files use the path of the attribute, without an index."""
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -148,7 +151,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first text in each block, and the alternative text of images. Code blocks are skipped."""
+        """Mark the first string in each block, and the alternative texts of images. Skip code blocks."""
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -160,7 +163,7 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Mark each entry of a list, including nested lists."""
+        """Mark each entry in a list, including the entries in nested lists."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -168,19 +171,19 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first text inside a node. Returns whether a text was found."""
+        """Mark the first string inside a node. Returns whether the node contains a string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one text in a block, using the path of the whole attribute."""
+        """Mark one string in a block. The mark contains the path of the whole attribute."""
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
-        """Return a text with its mark. URLs, which a mark would break, and other values are returned
-        unchanged.
+        """Return a string with its mark. URLs are returned unchanged, because a mark would break them. Values
+        that are not strings are returned unchanged too.
         """
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value

@@ -1,4 +1,6 @@
-"""Bodies of webhook requests. A body contains an event and its document or media file."""
+"""Request bodies for webhooks. A body contains an event, and the document or media file that the event is
+about.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,9 +28,10 @@ _TOP = ("event", "createdAt", "model", "uid")  # fields at the top level; all ot
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body for an event, with the current version of its document or media file.
+    """Return the body for an event. The body contains the current version of the event's document or media
+    file.
 
-    `drafts=False` omits drafts from the body.
+    If `drafts` is False, drafts are omitted from the body.
     """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
@@ -41,7 +44,7 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
 
 
 def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """Render a media file in the format of the upload API. If it was deleted, return only its ids."""
+    """Render a media file in the format of the upload API. If the file was deleted, return only its ids."""
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
@@ -54,10 +57,11 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the version of the document that the event is about, with everything populated.
+    """Render the version of the document that an event is about, with all relations, media and components
+    populated.
 
-    Returns only its ids if the document was deleted, or if it is a draft and `drafts_too` is False. If the
-    limits would be exceeded, the document is rendered without population.
+    If the document was deleted, this returns only its ids. It also returns only the ids if the version is a
+    draft and `drafts_too` is False. If the document would exceed the limits, nothing is populated.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -88,7 +92,7 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
     """Return a selection that populates all relations, media and components, except users.
 
-    `above` are the enclosing types. A component nested inside itself is populated only once.
+    `above` contains the enclosing types. If a component contains itself, it is populated only once.
     """
     nodes = []
     for name in type_.populatable:
@@ -113,11 +117,13 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the delivery job. It renders bodies from the site's current state."""
+    """Return the job that delivers events to webhooks. It renders request bodies from the site's current
+    state.
+    """
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            site.record()  # Waits for the write lock, so that a logged change is also visible.
+            site.record()  # Waits for the write lock, so the state includes the event's change.
         return body_of(site.state, event, drafts=drafts)
 
     return Deliverer(site.root, lambda: site.state.settings, render, timing)

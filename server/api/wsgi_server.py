@@ -1,7 +1,8 @@
-"""The server: several worker processes, each with an event loop and a few threads.
+"""The server. It consists of several worker processes, each with an event loop and a few threads.
 
-The site is loaded before the socket starts listening. The process that loaded the site forks the workers;
-they exit when that process exits for any reason. One worker, the leader, watches the files for all workers.
+A process loads the site and then forks the workers. The socket only starts listening when the site is loaded.
+If the process that loaded the site exits for any reason, its workers exit too. One worker, the leader,
+watches the files for all workers.
 """
 
 import gc
@@ -67,7 +68,7 @@ SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a bound socket that is not listening yet. Raises SetupError if the port is unavailable."""
+    """Return a bound socket that is not listening yet. Raises SetupError if the port is not available."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -80,7 +81,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening. Raises SetupError if another server is listening on the port."""
+    """Start listening on a bound socket. Raises SetupError if another server is listening on the port."""
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -95,10 +96,10 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Return a problem with the accounts as text, or "" if there is none. The server can start with this
-    problem.
+    """Return a description of a problem with the accounts, or "" if there is none. The server can start
+    despite this problem.
 
-    Raises SetupError for problems that prevent a start: an unusable session key, an unusable store for rate
+    Raises SetupError if a problem prevents the start: an unusable session key, an unusable store for rate
     limits, or unsafe permissions on the state folder.
     """
     check_state_folder(root)
@@ -118,13 +119,13 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return `wanted`, or by default one worker per core, at most MAX_DEFAULT_WORKERS."""
+    """Return `wanted` if it is set. Otherwise return the number of cores, at most MAX_DEFAULT_WORKERS."""
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources shared by all processes of a server. `limited` has the counts for rate limits."""
+    """Resources that all processes of a server share. `limited` contains the counts for rate limits."""
 
     log: ChangeLog
     listener: socket.socket
@@ -145,12 +146,12 @@ def serve(
     ready: Callable[[], None],
     report: Report,
 ) -> None:
-    """Serve a site until SIGTERM, or until the next generation of workers takes over. Then finish open
+    """Serve a site until SIGTERM arrives or the next generation of workers takes over. Then finish open
     requests and return.
 
-    If `opened.past` holds a past state, that state is served, read-only. Workers are forked from this
-    process, and replaced if they end unexpectedly. `ready` is called by the workers of the first generation.
-    `report` receives changes to files, from one process only.
+    If `opened.past` contains a past state, this state is served read-only. Workers are forked from this
+    process, and replaced if they end unexpectedly. The workers of the first generation call `ready`. One
+    process calls `report` for each change to the files.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -198,7 +199,9 @@ def _begin_log(*, as_json: bool) -> None:
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Leader]:
-    """Prepare a worker before its first request. Returns the WSGI app and the candidate for leader."""
+    """Prepare a worker before its first request. Returns the WSGI app, and a `Leader` that waits until this
+    worker becomes the leader.
+    """
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
@@ -236,7 +239,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Wait until `retiring` is set, then stop accepting requests and jobs."""
+    """Wait until `retiring` is set. Then stop accepting requests and running jobs."""
     retiring.wait()
     server.retire()
     leader.stop()
@@ -250,7 +253,7 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Return the WSGI app for a site. Handlers are imported by the first request that needs one.
+    """Return the WSGI app for a site. The Flask handlers are imported when the first request needs one.
 
     `key` signs session tokens. `limited` counts requests for the rate limit.
     """

@@ -1,8 +1,8 @@
-"""The accounts database of a site, and its API tokens.
+"""The accounts database for a site, and the site's API tokens.
 
-A token consists of 256 random bits. It is shown only once, and the database stores only its SHA-256. A
-revoked token is rejected at the next request, or with PostgreSQL within CACHE_TTL_S
-(`server.auth.identity_cache`).
+An API token consists of 256 random bits. It is shown only once, and the database stores only its SHA-256.
+After a token was revoked, the next request with this token is rejected. With PostgreSQL, this can take up to
+CACHE_TTL_S (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -43,7 +43,7 @@ MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Row of an API token, without the secret."""
+    """An API token's row in the database. It does not contain the secret."""
 
     name: str
     kind: str
@@ -57,7 +57,7 @@ class Token:
         return self.expires_at is not None and self.expires_at <= now()
 
     def actor(self) -> Actor:
-        """Return the actor for requests that send this token."""
+        """Return the actor for requests with this token."""
         return Actor(
             f"token:{self.name}",
             frozenset(self.permissions),
@@ -67,7 +67,7 @@ class Token:
 
 
 class Accounts:
-    """The accounts database of one site. Safe to share between threads and processes."""
+    """The accounts database for one site. Can be shared between threads and processes."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -77,24 +77,26 @@ class Accounts:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database server is known to reject writes."""
+        """Whether the database server is known to reject writes at the moment."""
         return self.engine.is_read_only
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the one on disk, neither removed nor replaced."""
+        """Whether the open database file is still the file on disk. This is False if the file was removed or
+        replaced.
+        """
         return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
-        """Random id of this database. Sites with different databases have different ids."""
+        """The random id of this database. If two sites use different databases, their ids differ."""
         with self.engine.reading() as connection:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret. Raises SetupError if the name exists already."""
+        """Create a token and return its secret. Raises SetupError if a token already has this name."""
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
@@ -119,17 +121,20 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the token with a secret, or None if the secret is unknown or the token has expired.
+        """Return the token with the given secret. Returns None if the secret is unknown or the token has
+        expired.
 
-        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
+        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the token must be read from a
+        database server.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
 
     @contextmanager
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
-        """Context manager: a write transaction, and a list to which the caller adds the cache keys to
-        invalidate.
+        """Context manager: start a write transaction.
+
+        Yields the connection and a list, to which the caller adds the cache keys to invalidate.
         """
         changed: list[str] = []
         try:
@@ -155,7 +160,9 @@ class Accounts:
 
 
 def _open(root: Path, url: str) -> Engine:
-    """Open the accounts database: at `url` if set, otherwise the site's own file. Raises SetupError."""
+    """Open the accounts database at `url`. If `url` is empty, open the site's own database file. Raises
+    SetupError.
+    """
     tables = Tables(SCHEMA, complete, partial(_refuse, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
     try:
@@ -173,7 +180,7 @@ def _open(root: Path, url: str) -> Engine:
 
 
 def _refuse(url: str, trouble: Trouble) -> Exception:
-    """Return the exception to raise for a failed statement."""
+    """Return the exception to raise when a statement has failed."""
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -1,20 +1,21 @@
-"""Rate limits for logins and for requests that send mail.
+"""Rate limits for logins and for requests that send an email.
 
-Attempts are counted in the accounts database, shared by all processes. Each limit is a token bucket, stored
-as one row with one time. Each attempt moves that time forward. If the time would be more than `window_s`
-ahead of now, the attempt is refused.
+Attempts are counted in the accounts database, which all processes share. Each limit is a token bucket, stored
+as one row that contains a time. Each attempt moves this time forward. If the time would then be more than
+`window_s` in the future, the attempt is rejected.
 
-Each attempt counts against three limits:
+Each attempt is counted for three limits:
 
-- the identifier as typed, from one network address
-- the account, from all addresses
-- the address, for all accounts
+- the limit for the identifier as typed, in combination with the network address
+- the limit for the account, from all addresses
+- the limit for the address, for all accounts
 
-Counting the account per address would tell an attacker which e-mail address belongs to a user name.
+The first limit uses the identifier as typed, not the account. Otherwise, an attacker could find out which
+e-mail address belongs to a user name.
 
-Two exceptions prevent an attacker from locking the user out. The account's limit does not apply to an address
-from which the user has logged in before. A known device has a few extra attempts, in case the attacker shares
-the user's address.
+An attacker must not be able to lock the user out. Therefore, the account's limit does not apply to an address
+from which the user has logged in before. In addition, a known device has a few extra attempts, because the
+attacker may share the user's address.
 """
 
 import hashlib
@@ -35,8 +36,8 @@ MAX_ATTEMPTS = 3  # Retries if another process inserts the same row at the same 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """Numbers of attempts allowed for each key. An exhausted limit is fully restored after `window_s`
-    seconds.
+    """The number of attempts that each limit allows. A limit that was used up is fully restored after
+    `window_s` seconds.
     """
 
     pair: int
@@ -55,14 +56,14 @@ Taken = Mapping[str, int]
 
 
 class Attempts:
-    """Rate limiter for one kind of attempts. Safe to share between threads and processes."""
+    """Rate limiter for one kind of attempt. Can be shared between threads and processes."""
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
-        """`kind` is part of the keys, so attempts of other kinds are counted separately."""
+        """`kind` is a part of the keys, so each kind of attempt is counted separately."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Returns the keys that were charged, or None if a limit is
+        """Count an attempt before it is made. Return the keys for which it was counted, or None if a limit is
         reached.
         """
         for _ in range(MAX_ATTEMPTS):
@@ -82,7 +83,7 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        """Return the seconds until a refused attempt will be accepted."""
+        """Return the seconds until a rejected attempt would be accepted."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
@@ -90,9 +91,9 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Refund a successful attempt, and remember its address and device as known.
+        """Remove a successful attempt from the counts, and store its address and device as known.
 
-        `taken` is the result of `take`: only the keys charged there are refunded.
+        `taken` is the result of `take`. It contains the keys for which the attempt was counted.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -105,16 +106,16 @@ class Attempts:
                 _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
-        """Return the new time of each key's row if the attempt is charged."""
+        """Return the new time for each key's row, as it will be if the attempt is counted."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in counted.items()
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys that may be charged, in order of preference.
+        """Yield the sets of keys for which the attempt may be counted. The preferred set comes first.
 
-        The second set, for a known device only, is the account's limit for known devices.
+        Only a known device has a second set. It contains the account's limit for known devices.
         """
 
         def is_known(key: str) -> bool:
@@ -127,7 +128,9 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """Row keys for one attempt: four limits, the known address, and the known device ("" if not sent)."""
+    """The row keys for one attempt: four limits, the known address, and the known device. If the client sent
+    no device id, the device's key is "".
+    """
 
     pair: str
     account: str
@@ -156,9 +159,10 @@ class _Row(NamedTuple):
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    """Lock the rows with the given keys by updating them. Returns the rows and the current time.
+    """Lock the rows with the given keys by updating them. Return the rows and the current time.
 
-    The time is read while the lock is held, so it is not earlier than times used by other processes.
+    The time is read after the lock was acquired, so it is never earlier than a time that another process has
+    stored.
     """
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
@@ -175,7 +179,9 @@ def _put(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    """Update a row if it exists (`there`), else insert it. None leaves a column unchanged."""
+    """Update a row if it exists (`there`). Otherwise insert it. If an argument is None, its column keeps its
+    value.
+    """
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
         connection.execute(f"{statement} WHERE key = ?", (until, known_until, key))
@@ -185,5 +191,7 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """Return a fixed-length digest as key. It does not reveal the account or address."""
+    """Return a fixed-length digest, which is used as a key. The digest does not reveal the account or
+    address.
+    """
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

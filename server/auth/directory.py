@@ -1,4 +1,4 @@
-"""The account services of a site, opened together."""
+"""The services for a site's accounts, which are opened together."""
 
 import hmac
 from contextlib import suppress
@@ -18,9 +18,9 @@ from server.errors import UnavailableError
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The account services of a site: API tokens, users, logins and JSON web tokens.
+    """The services for a site's accounts: API tokens, users, logins and JSON Web Tokens.
 
-    `attempts` limits login attempts. `mails` limits requests that send mail.
+    `attempts` limits login attempts. `mails` limits requests that send an email.
     """
 
     accounts: Accounts
@@ -34,9 +34,9 @@ class Directory:
 def open_directory(
     root: Path, settings: Settings, accounts: Accounts | None = None, key: str = ""
 ) -> Directory:
-    """Open the account services of the site at `root`. Raises SetupError.
+    """Open the services for the accounts of the site at `root`. Raises SetupError.
 
-    Pass `accounts` if the accounts are already open, and `key` if the signing key is already read.
+    Pass `accounts` if the accounts are already open. Pass `key` if the signing key has already been read.
     """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
@@ -55,9 +55,9 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store a digest of the signing key. Returns whether the last server used another key.
+    """Store a digest of the signing key. Return whether the last server used a different key.
 
-    Only a digest is stored: a copy of the database must not be enough to sign in as any user.
+    The key itself is not stored, because a copy of the database must not be enough to sign in as any user.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

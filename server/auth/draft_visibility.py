@@ -9,12 +9,14 @@ DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
-    """Whether the type has drafts and the actor may read them."""
+    """Whether a type has drafts and the actor may read them."""
     return type_.draft_publish and has_draft_permission(actor, type_.uid)
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    """Whether the actor has `readDraft` for a type. The type may be without drafts, or deleted."""
+    """Whether the actor has the permission `readDraft` for a type, even if the type has no drafts or was
+    deleted.
+    """
     return actor.may(subject_of(uid), "readDraft")
 
 
@@ -24,9 +26,10 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
 
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
-    """Whether the actor may see a file. For a file that may be a draft, the actor needs `readDraft`.
+    """Whether the actor may see a file. The actor needs the permission `find` for the file's type.
 
-    In types with `options.draftWhen`, every file may be a draft: only its content decides.
+    If the file may be a draft, the actor also needs `readDraft`. If the type uses `options.draftWhen`, each
+    of its files may be a draft, because only the content decides.
     """
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))

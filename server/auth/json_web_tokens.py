@@ -1,4 +1,4 @@
-"""JSON web tokens for users. Changing a password invalidates all tokens of that user."""
+"""JSON Web Tokens for users. When a user's password is changed, all of the user's tokens become invalid."""
 
 import time
 from datetime import datetime
@@ -14,10 +14,10 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Issuer and verifier of JSON web tokens for one site.
+    """Issuer and verifier of JSON Web Tokens for one site.
 
-    Tokens name the site as their issuer. A site rejects tokens from other sites, even if they share the
-    signing key.
+    Each token contains the site's id as its issuer. A site rejects tokens from other sites, even if both
+    sites use the same signing key.
     """
 
     def __init__(
@@ -26,11 +26,16 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user who just signed in. It is not tied to a login."""
+        """Return a token for a user who has just signed in. It is not tied to a login.
+
+        The token is valid until it expires or the user's sessions end.
+        """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token from `token`. Returns (user id, sessions number), or None if invalid."""
+        """Verify a token created by `token`. Return the user id and the sessions number, or None if the token
+        is invalid.
+        """
         try:
             claims = self._decode(token, ("id", "s"))
             return int(claims["id"]), int(claims["s"])
@@ -38,12 +43,14 @@ class JsonWebTokens:
             return None
 
     def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
-        """Return a short-lived access token for a login. It is invalid after the login ends."""
+        """Return a short-lived access token for a login. When the login ends, the token becomes invalid."""
         expires = time.time() + lifetime_s
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """Verify an access token. Returns (user id, sessions number, login id), or None if invalid."""
+        """Verify an access token. Return the user id, the sessions number and the login id, or None if it is
+        invalid.
+        """
         return self._read_login(token, "access")
 
     def _read_login(self, token: str, kind: str) -> tuple[int, int, str] | None:
@@ -51,21 +58,23 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """Return the token for the studio's cookie. It expires with the login."""
+        """Return the token for the studio's cookie. It expires together with the login."""
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """Verify a studio token. Returns (user id, sessions number, login id), or None if invalid."""
+        """Verify a studio token. Return the user id, the sessions number and the login id, or None if it is
+        invalid.
+        """
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """Return a refresh token, which can renew the login once."""
+        """Return a refresh token, with which the login can be renewed once."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """Verify a refresh token. Returns (login id, turn), or None if invalid."""
+        """Verify a refresh token. Return the login id and the turn, or None if the token is invalid."""
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
@@ -73,7 +82,7 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """Verify a token of the given kind and return its claims, or None if invalid."""
+        """Verify a token of the given kind. Return its claims, or None if the token is invalid."""
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
@@ -87,7 +96,7 @@ class JsonWebTokens:
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
         """Verify a token and return its claims.
 
-        Raises PyJWTError if invalid, expired or from another site.
+        Raises PyJWTError if the token is invalid, has expired, or was issued by another site.
         """
         try:
             return self._decode_with(self._key, token, required)

@@ -8,7 +8,9 @@ MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored, because they could be g
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. It expires at `expires_at`. Renewals extend this time, up to `ends_at`."""
+    """A user's login. It expires at `expires_at`. Each renewal moves this time forward, but not beyond
+    `ends_at`.
+    """
 
     id: str
     user_id: int
@@ -24,9 +26,9 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt: the account, the identifier as typed, and the client's address.
+    """A login attempt. It contains the account, the identifier as typed, and the client's address.
 
-    `device` is an id sent by the client, or "". Identifiers that look alike are equal
+    `device` is an id that the client sent, or "". Identifiers that look alike are treated as equal
     (`server.auth.user.name_key`).
     """
 

@@ -1,7 +1,7 @@
-"""Logins that are renewed with refresh tokens (`auth.refresh`).
+"""Logins that clients can renew with refresh tokens (`auth.refresh`).
 
-A login is a row in the accounts database. Renewing it increments its `turn`, which invalidates the refresh
-token just used. If two requests send the same refresh token, only one succeeds.
+A login is a row in the accounts database. A renewal increments the row's `turn`, so the refresh token that
+was just used becomes invalid. If two requests send the same refresh token, only one request succeeds.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _COLUMNS = ", ".join(_NAMES)
 
 
 class Logins:
-    """The logins of one site."""
+    """The logins to one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts, self._engine = accounts, accounts.engine
@@ -26,7 +26,7 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login. It expires `idle` after the last renewal, and at most `longest` from now."""
+        """Create a login. It expires `idle` after its last renewal, and at the latest `longest` from now."""
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -48,7 +48,7 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login and return it. Returns None if it has ended or `turn` was already used."""
+        """Renew a login and return it. Returns None if the login has ended or `turn` was used before."""
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -59,14 +59,16 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """Return an active login, or None. Deleting the user or changing the password ends the login."""
+        """Return an active login, or None. A login ends when the user is deleted or changes the password."""
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return an active login, from the cache if possible, or None. `anew` bypasses the cache.
+        """Return an active login, from the cache if possible, or None. If `anew` is True, the cache is
+        bypassed.
 
-        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
+        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the login must be read from a
+        database server.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None
@@ -75,7 +77,7 @@ class Logins:
         return self.get(key.partition(" ")[2])
 
     def of_user(self, user_id: int) -> list[Login]:
-        """Return a user's active logins, the last renewed one first."""
+        """Return a user's active logins. The most recently renewed login comes first."""
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:
@@ -89,15 +91,17 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
-        """End one of a user's logins. Returns False if the user has no such login."""
+        """End one of a user's logins. Return False if the user has no login with this id."""
         return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
-        """End all of a user's logins, or only those on one device."""
+        """End all logins of a user. If `device_id` is given, end only the logins on this device."""
         self._delete(user_id, "device_id", device_id or "")
 
     def _delete(self, user_id: int, column: str, value: str) -> bool:
-        """Delete a user's logins, or only those with `value` in `column`. Returns whether any was deleted."""
+        """Delete a user's logins. If `value` is not "", delete only the logins with this value in `column`.
+        Return whether any login was deleted.
+        """
         statement, values = "DELETE FROM logins WHERE user_id = ?", [user_id, *([value] if value else [])]
         statement += f" AND {column} = ?" if value else ""
         with self._accounts.changing() as (connection, changed):

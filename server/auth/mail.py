@@ -1,4 +1,4 @@
-"""Outgoing mail. Without an SMTP server in site.yaml, mails are written to the log instead."""
+"""Sending of emails. If site.yaml contains no SMTP server, emails are written to the log instead."""
 
 import logging
 import os
@@ -18,10 +18,10 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of jobs that may send mail.
+    """Background queue of jobs that may send an email.
 
-    Responses are sent without waiting for the mail server, so response times don't reveal whether a mail was
-    sent.
+    A response does not wait for the mail server. Its response time therefore doesn't reveal whether an email
+    was sent.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Queue a job. If MAX_QUEUED_MAILS jobs are waiting, the job is dropped and an error is logged."""
+        """Queue a job. If MAX_QUEUED_MAILS jobs are already waiting, log an error and drop the job."""
         with self._lock:
             if self._thread is None:  # Started on first use, because threads do not survive a fork.
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
@@ -50,7 +50,7 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send a mail. If that fails, log the reason and return False."""
+    """Send an email. If this fails, log the reason and return False."""
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

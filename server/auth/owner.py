@@ -1,4 +1,4 @@
-"""Sign-in of the owner: one-time keys, and the studio sessions started with them."""
+"""Sign-in for the owner: one-time keys, and the studio sessions that these keys start."""
 
 import hashlib
 import secrets
@@ -14,7 +14,9 @@ OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time sign-in key, valid for KEY_TTL_S. Raises OSError if it can't be stored."""
+    """Create a one-time key for signing in, which is valid for KEY_TTL_S. Raises OSError if the key can't be
+    stored.
+    """
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
         if age_of(path) > KEY_TTL_S:
@@ -25,7 +27,8 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a sign-in key for a new session's secret. Returns None if the key is invalid, used or expired.
+    """Exchange a one-time key for the secret of a new session. Returns None if the key is invalid, used or
+    expired.
 
     Raises OSError if the session can't be stored.
     """
@@ -59,5 +62,5 @@ def _make_folder(root: Path) -> Path:
 
 
 def _file(folder: Path, secret: str, kind: str) -> Path:
-    """Return the path of a secret's file. Its name is the secret's SHA-256."""
+    """Return the path of the file for a secret. The file's name is the SHA-256 of the secret."""
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"

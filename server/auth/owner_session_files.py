@@ -1,6 +1,6 @@
-"""Files of the owner's studio sessions and sign-in keys: their age, and cleanup.
+"""Files for the owner's studio sessions and one-time keys: their age, and the deletion of expired files.
 
-This module is separate so that the background job need not import the authentication libraries.
+This is a separate module so that the background job does not have to import the authentication libraries.
 """
 
 import time
@@ -12,7 +12,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    """Return the age of a session or key file in seconds, or `inf` if the file is missing."""
+    """Return the age of a session file or key file in seconds. Returns `inf` if the file is missing."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:
@@ -20,7 +20,7 @@ def age_of(path: Path) -> float:
 
 
 def sweep_sessions(root: Path, lifetime_s: float) -> int:
-    """Delete expired sessions and keys. Returns how many were deleted."""
+    """Delete expired sessions and one-time keys. Return the number of deleted files."""
     removed = 0
     for kind, longest_s in (("session", lifetime_s), ("key", KEY_TTL_S)):
         for path in studio_folder(root).glob(f"*.{kind}"):

@@ -1,7 +1,7 @@
 """Password hashing with argon2.
 
-Hashing or checking a password takes a tenth of a second and 64 MB on one thread. Each process therefore
-hashes for only one request at a time.
+Hashing or checking a password takes a tenth of a second and 64 MB of memory. Each process therefore hashes
+only one password at a time.
 """
 
 from argon2 import PasswordHasher
@@ -24,7 +24,9 @@ def hash_password(text: str) -> str:
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Whether a password matches a stored hash. A check against None takes equally long. Raises BusyError."""
+    """Whether a password matches a stored hash. If the hash is None, the check takes the same time. Raises
+    BusyError.
+    """
     try:
         with _TURNS:
             return _HASHER.verify(kept or _NOBODY, text) and kept is not None
@@ -33,5 +35,5 @@ def check_password(kept: str | None, text: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether a hash was made with parameters of an older release."""
+    """Whether a hash was created with the parameters of an older release."""
     return _HASHER.check_needs_rehash(kept)

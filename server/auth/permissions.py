@@ -17,9 +17,9 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """The sender of a request, with its permissions such as `article.find`.
+    """The sender of a request, with permissions such as `article.find`.
 
-    `everything` grants all permissions, `reading` grants all READ_ACTIONS.
+    `everything` grants all permissions. `reading` grants all READ_ACTIONS.
     """
 
     name: str
@@ -42,7 +42,9 @@ def require(actor: Actor, type_: Type, action: str) -> None:
 
 
 def may_draft(actor: Actor, type_: Type, action: str) -> bool:
-    """Whether `updateDraft` allows the actor an action on a type, provided it changes only a draft."""
+    """Whether the permission `updateDraft` allows the actor an action on a type. It only allows actions that
+    change nothing but a draft.
+    """
     return type_.draft_publish and action in DRAFT_ACTIONS and actor.may(type_.singular, "updateDraft")
 
 
@@ -64,15 +66,16 @@ def may_branch(actor: Actor, action: str, schema: Schema) -> bool:
 def may_source(actor: Actor, action: str, schema: Schema) -> bool:
     """Whether the actor may perform an action on source files.
 
-    Permissions for the documents apply as well.
+    The actor also needs the permissions for the documents in these files.
     """
     return may_of_site(actor, SOURCE, action, schema)
 
 
 def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
-    """Whether the actor may perform an action on a subject other than a content type, such as `branch`.
+    """Whether the actor may perform an action on a subject that is not a content type, such as `branch`.
 
-    If a content type has the same name, permissions with that name apply only to the content type.
+    If a content type has the same name as the subject, permissions with this name apply only to the content
+    type.
     """
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False
@@ -98,6 +101,8 @@ def require_source(actor: Actor, action: str, schema: Schema) -> None:
 # Saves 0.3 µs of the 2.9 µs for sending an event to one stream.
 @lru_cache(maxsize=512)
 def subject_of(uid: str) -> str:
-    """Return a type's name in permissions: `article` for `api::article.article`, `upload` for media."""
+    """Return the name that permissions use for a type, such as `article` for `api::article.article` or
+    `upload` for media.
+    """
     plugin, _, name = uid.partition("::")
     return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin

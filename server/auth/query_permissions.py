@@ -1,6 +1,6 @@
-"""Permission checks for queries: types, relations and drafts (spec.md 4.5, 7.3).
+"""Permission checks for queries. They cover types, relations and drafts (spec.md 4.5, 7.3).
 
-Code that runs a query after `narrow` does not check permissions again.
+Code that runs a query after `narrow` does not have to check permissions again.
 """
 
 from dataclasses import replace
@@ -26,16 +26,18 @@ from server.schema.model import Attribute, Schema, Type
 
 
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
-    """Return the query restricted to what the actor may read (spec.md 4.5, 7.3).
+    """Return the query, restricted to the content that the actor may read (spec.md 4.5, 7.3).
 
-    - Relations to types without `find` permission are not populated. Filtering or sorting by them is an
-      error.
-    - Drafts of the queried type require `readDraft`, as do queries that compare drafts with published
-      versions.
-    - Drafts of populated types without `readDraft` are left out. Comparing them is an error.
-    - `own_draft`: the actor has just written this draft. Without `readDraft`, the response contains only ids.
+    - A relation to a type is only populated if the actor has the permission `find` for the type. Without it,
+      filtering or sorting by the relation is an error.
+    - To read drafts of the queried type, the actor needs `readDraft`. The same applies to queries that
+      compare drafts with published versions.
+    - Drafts of populated types are left out if the actor lacks `readDraft` for the type. Comparing these
+      drafts is an error.
+    - `own_draft`: the actor has just written this draft. If the actor lacks `readDraft`, the response
+      contains only ids.
 
-    Raises ForbiddenError, or the error for an invalid key.
+    Raises ForbiddenError, or the same error as for an invalid key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
@@ -78,7 +80,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return the node without the types that the actor may not find, or None if no type remains."""
+    """Return the node without the types that the actor may not find. Returns None if no type remains."""
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

@@ -1,4 +1,4 @@
-"""The roles in site.yaml, as the API returns them."""
+"""The roles in site.yaml, in the form that the API returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role in site.yaml, as the API returns it."""
+    """A role in site.yaml, in the form that the API returns."""
 
     id: int
     type: str
@@ -23,19 +23,19 @@ class Role:
 
     @property
     def document_id(self) -> str:
-        """The role's id in URL paths."""
+        """The role's id in URLs."""
         return document_id_of(self.type)
 
 
 def document_id_of(role: str) -> str:
-    """Return the documentId for a role name."""
+    """Return the documentId for the name of a role."""
     return f"role-{role}"
 
 
 def roles_of(settings: Settings) -> list[Role]:
     """Return the site's roles, sorted by id.
 
-    Clients expect the ids 1 for `authenticated` and 2 for `public`.
+    `authenticated` has the id 1 and `public` has the id 2, because clients expect these ids.
     """
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
@@ -49,9 +49,9 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role that a request body refers to, or None.
+    """Return the role to which a value in a request body refers, or None.
 
-    `key` is an id, name or documentId, or one of them wrapped as in `{"connect": [{"id": 1}]}`.
+    `key` is the role's id, name or documentId. It may be wrapped, as in `{"connect": [{"id": 1}]}`.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

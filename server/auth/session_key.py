@@ -1,7 +1,8 @@
-"""Signing key for JSON web tokens.
+"""Signing key for JSON Web Tokens.
 
-The key is read from BIFOLIO_JWT_SECRET, or else from a file in .bifolio/ that the first start creates. After
-a rotation, tokens signed with the previous key remain valid for a grace period.
+The key is read from the environment variable BIFOLIO_JWT_SECRET. If the variable is not set, the key is read
+from a file in .bifolio/, which the first start of a server creates. After a rotation, tokens that were signed
+with the previous key remain valid for a grace period.
 """
 
 import os
@@ -25,7 +26,9 @@ PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, then a line with its expiry (
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The key before the last rotation. It only verifies old tokens, until `until_s` (Unix time)."""
+    """The key that was used before the last rotation. It only verifies old tokens, and only until `until_s`
+    (Unix time).
+    """
 
     text: str
     until_s: float
@@ -36,7 +39,9 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key of the site at `root`, creating it if missing. Raises SetupError if unusable."""
+    """Return the signing key for the site at `root`. If there is none, create it. Raises SetupError if the
+    key is unusable.
+    """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
     try:
@@ -59,7 +64,9 @@ def session_key(root: Path) -> str:
 
 
 def _key_in(variable: str) -> str | None:
-    """Return the key in an environment variable, or None if unset. Raises SetupError if it is too short."""
+    """Return the key in an environment variable, or None if the variable is not set. Raises SetupError if the
+    key is too short.
+    """
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
         fix = "make a longer one at random"
@@ -68,7 +75,9 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key, or None if there is none or it has expired. Raises SetupError."""
+    """Return the previous key. Returns None if there is none or its grace period has ended. Raises
+    SetupError.
+    """
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
         return PreviousKey(given, float("inf")) if given else None
@@ -82,7 +91,7 @@ def previous_key(root: Path) -> PreviousKey | None:
 def rotate_key(root: Path, grace_s: float) -> None:
     """Replace the signing key. Tokens signed with the old key remain valid for `grace_s`. Raises SetupError.
 
-    The old key is saved first, so an interrupted rotation does not invalidate tokens.
+    The old key is saved first, so tokens stay valid even if the rotation is interrupted.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
@@ -99,7 +108,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the process's user, or its numeric id if it has no name."""
+    """Return the name of the user who runs this process. If the user has no name, return the numeric id."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""SQL tables of the accounts database."""
+"""The SQL tables in the accounts database."""
 
 import secrets
 
@@ -44,7 +44,7 @@ ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL D
 
 
 def complete(connection: Connection) -> None:
-    """Add the columns that tables from older releases lack, and insert the initial rows."""
+    """Add columns that are missing in tables from older releases, and insert the initial rows."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -57,7 +57,7 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Fill in missing name keys. If two users would share a key, only the older user gets one."""
+    """Fill in missing name keys. If two users would have the same key, only the older user gets the key."""
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

@@ -1,6 +1,6 @@
-"""The user data class, with validation, normalization and JSON.
+"""The data class for users, with validation, normalization and conversion to JSON.
 
-Users are stored by `server.auth.users`.
+`server.auth.users` stores the users.
 """
 
 import re
@@ -47,7 +47,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users changed after a version, the number of all users, and the current version."""
+    """The users that were changed after a given version, the number of all users, and the current version."""
 
     users: list[User]
     count: int
@@ -55,9 +55,10 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a value violates, such as "must be a valid email", or "" if it is valid.
+    """Return the rule that a value violates, such as "must be a valid email". Returns "" if the value is
+    valid.
 
-    The length is checked first, because the other checks are slow for long texts.
+    The length is checked first, because the other checks are slow for long strings.
     """
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
@@ -73,7 +74,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Whether a name has invisible characters, which could make it look like another name.
+    """Whether a name contains invisible characters, which could make it look like another name.
 
     Joiners between letters are allowed, because some scripts need them.
     """
@@ -89,7 +90,7 @@ def _is_letter(char: str) -> bool:
 
 
 def public_fields(user: User) -> dict[str, Any]:
-    """Return the JSON for a user in login responses."""
+    """Return the JSON that describes a user in login responses."""
     return {
         "id": user.id,
         "documentId": user.document_id,
@@ -105,15 +106,15 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    """Return a user name as stored: stripped and NFC-normalized."""
+    """Return a user name in the stored form: stripped and NFC-normalized."""
     return unicodedata.normalize("NFC", text.strip())
 
 
 def name_key(text: str) -> str:
-    """Return a key that is equal for names that look alike, such as `Ann` and ` ann`."""
+    """Return a key that is the same for all names that look alike, such as `Ann` and ` ann`."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:
-    """Return an e-mail address as stored and compared: stripped and lower-case."""
+    """Return an e-mail address in the form that is stored and compared: stripped and in lower case."""
     return text.strip().lower()

@@ -1,9 +1,9 @@
-"""Users in the accounts database: their data, passwords, and the codes sent by mail.
+"""Users in the accounts database: their data, their passwords, and the codes that are sent by email.
 
-A JSON web token contains its user's `sessions` number. Changing the password increments that number, which
-invalidates older tokens.
+A JSON Web Token contains its user's `sessions` number. When the password changes, this number is incremented,
+so older tokens become invalid.
 
-`version` counts the visible changes to users, by all processes.
+`version` counts the visible changes to users by all processes.
 """
 
 import hashlib
@@ -60,14 +60,14 @@ def _number(connection: Connection) -> int:
 
 
 class Users:
-    """The users of one site."""
+    """The users in one site's accounts."""
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine, self._accounts = accounts.engine, accounts
 
     @property
     def version(self) -> int:
-        """Number that increases with every visible change to a user. May be cached."""
+        """A number that increases with every visible change to a user. The number may come from a cache."""
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -77,9 +77,9 @@ class Users:
 
     @contextmanager
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
-        """Context manager: a transaction that changes users and increments the version.
+        """Context manager: start a transaction that changes users, and increment the version.
 
-        Pass the id of an existing user to invalidate its cached copies.
+        If the user already exists, pass its id, so that its cached copies are invalidated.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -87,7 +87,7 @@ class Users:
             yield connection
 
     def all(self) -> list[User]:
-        """Return all users, oldest first."""
+        """Return all users. The oldest user comes first."""
         with self.engine.reading() as connection:
             return [_user(row) for row in connection.execute(f"{_SELECT} ORDER BY id")]
 
@@ -97,7 +97,7 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users created or changed after a version. Version 0 returns all users."""
+        """Return the users that were created or changed after a version. For version 0, return all users."""
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -114,9 +114,11 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id, from the cache if possible, or None. `anew` bypasses the cache.
+        """Return the user with this id, from the cache if possible, or None. If `anew` is True, the cache is
+        bypassed.
 
-        Raises UnavailableError, or NeedsThreadPool if `waits` is False and a database server must be read.
+        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the user must be read from a
+        database server.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -129,9 +131,10 @@ class Users:
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or e-mail address, treating names that look alike as equal.
+        """Find a user by name or e-mail address. Names that look alike are treated as equal.
 
-        An e-mail address takes priority over a user name.
+        If one user has this e-mail address and another user has this name, the user with the e-mail address
+        is returned.
         """
         name, email = plain_name(identifier), plain_address(identifier)
         # In databases from older releases, two names may have the same key. Only the older user's key is
@@ -164,7 +167,7 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user. Raises TakenError if another user has the same name or address."""
+        """Create a user. Raises TakenError if another user has the same name or e-mail address."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -190,9 +193,10 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Create a user from a public registration.
+        """Create a user who has registered publicly.
 
-        Raises TakenError, without revealing whether the name or the address is taken.
+        Raises TakenError if the name or e-mail address is taken. The error does not reveal which of the two
+        is taken.
         """
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
@@ -200,10 +204,10 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user. Raises TakenError if another user has the same name or address.
+        """Change columns of a user. Raises TakenError if another user has the same name or e-mail address.
 
-        A new password or a block ends the user's sessions. A new address invalidates all codes sent by mail.
-        A new password invalidates only reset codes.
+        A new password or a block ends the user's sessions. A new e-mail address invalidates all codes that
+        were sent by email. A new password invalidates only the reset codes.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -224,7 +228,7 @@ class Users:
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
-        """Delete a user. Returns the deleted user, or None if it did not exist."""
+        """Delete a user. Return the deleted user, or None if the user did not exist."""
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
@@ -232,9 +236,9 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this name or address and password, or None.
+        """Return the user with this password and this name or e-mail address, or None.
 
-        The check takes equally long if the user does not exist.
+        If the user does not exist, the check takes the same time.
         """
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
@@ -247,35 +251,38 @@ class Users:
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Replace an outdated hash, unless the password was changed in the meantime."""
+        """Replace an outdated hash, unless the password has been changed in the meantime."""
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
 
-    # --- codes in mails ------------------------------------------------------------------------
+    # --- codes in emails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """Create a single-use code to reset the user's password. It expires after RESET_CODE_TTL_HOURS."""
+        """Create a code that can reset the user's password once. It expires after RESET_CODE_TTL_HOURS."""
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Consume a reset code and return its user. Returns None if the code is invalid or expired."""
+        """Use up a reset code and return its user. Returns None if the code is invalid or has expired."""
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """Create a single-use code to confirm the user's address. It expires after CONFIRM_CODE_TTL_HOURS."""
+        """Create a code that can confirm the user's e-mail address once. It expires after
+        CONFIRM_CODE_TTL_HOURS.
+        """
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Consume a confirmation code, and mark its user as confirmed.
+        """Use up a confirmation code, and mark its user as confirmed.
 
-        Returns the user as read before, or None if the code is invalid or expired.
+        Returns the user as it was before this change. Returns None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """Create a code that ends in its expiry time. A hash of the whole code is stored, so the time can't
-        be forged.
+        """Create a code that ends with the time of its expiry.
+
+        A hash of the whole code is stored, so the time can't be forged.
         """
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
@@ -313,10 +320,10 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    """Raise TakenError if another user has the same name or address.
+    """Raise TakenError if another user has the same name or e-mail address.
 
-    Names and addresses are compared with each other too: users can sign in with either, so each must be
-    unique.
+    Users can sign in with either, so a name must also differ from the e-mail addresses of all other users,
+    and an e-mail address from their names.
     """
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"

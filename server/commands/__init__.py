@@ -1,1 +1,1 @@
-"""The command line, one module for each command."""
+"""The command line, with one module per command."""

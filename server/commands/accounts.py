@@ -1,4 +1,4 @@
-"""`bifolio token`, `bifolio user` and `bifolio key`: access to the API."""
+"""`bifolio token`, `bifolio user` and `bifolio key`: API tokens, users, and the signing key for sessions."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +22,9 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """Context manager: yield the accounts database and settings of a site. Raises SetupError."""
+    """Context manager: open the accounts database for a site, and return it with the settings. Raises
+    SetupError.
+    """
     check_site(root)
     settings = read_settings(root)
     accounts = Accounts(root, settings.accounts)

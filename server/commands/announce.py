@@ -1,4 +1,4 @@
-"""Terminal output of `bifolio serve`."""
+"""The output of `bifolio serve` on the terminal."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -17,12 +17,13 @@ MAX_SHOWN_PROBLEMS = 10  # Limit for each change, without --verbose.
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Terminal output of a server.
+    """The output of a server on the terminal.
 
-    `quiet` prints only the address and errors; `verbose` all files and problems.
+    If `quiet` is True, only the URL and errors are printed. If `verbose` is True, all files and problems are
+    printed.
 
-    All workers print to the same terminal. Each report is one write, so lines from different workers never
-    mix.
+    All workers print to the same terminal. Each report is a single write, so lines from different workers
+    never mix.
     """
 
     quiet: bool = False
@@ -37,9 +38,10 @@ class Terminal:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",
     ) -> None:
-        """Print the site's contents, problems and address, and the studio's address if that contains a key.
+        """Print the site's contents, its problems and its URL.
 
-        `commit` is the id, date and subject of the past commit that is served, if any.
+        If a past commit is served, `commit` contains the commit's id, date and subject. `studio` is the URL
+        that signs in to the studio. If it is not "", it is printed too.
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -98,7 +100,7 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    """Yield lines that describe a site. A document in several locales and versions counts once."""
+    """Yield lines that describe a site. A document with several locales and versions is counted once."""
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions

@@ -1,4 +1,6 @@
-"""`bifolio changes`: lists changes since a position in the event log, a commit or a date, for scripts."""
+"""`bifolio changes`, which lists the changes since a position in the event log, a commit or a date. It is
+intended for scripts.
+"""
 
 import json
 import re
@@ -95,7 +97,9 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """Event log of a site, after recording all changes; it ends at `bounds.last`."""
+    """The event log for a site, in which all changes up to now have been recorded. It ends at the event
+    `bounds.last`.
+    """
 
     site: Site
     database: EventDatabase
@@ -103,13 +107,16 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Open a site's log and record changes of files. Raises SetupError, StorageError and BusyError."""
+        """Open the log for a site and record changes to files.
+
+        Raises SetupError, StorageError and BusyError.
+        """
         check_site(root)
         opened = open_site(root, Mode.READ, records=True)
         site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
-        site.refresh()  # Repeating a change is better than missing one.
+        site.refresh()  # Listing a change twice is better than missing it.
         if recorder.missed:
             site.record()
         if recorder.missed:
@@ -121,13 +128,13 @@ class _Log:
 
     @property
     def place(self) -> str:
-        """The position at the end of the log, to pass to the next `--since`."""
+        """The position at the end of the log, which can be passed to the next `--since`."""
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
-        """Return the events since a position, commit or date.
+        """Return the events since a position, a commit or a date.
 
-        Raises GoneError if the log does not reach back that far, and SetupError.
+        Raises GoneError if the log was replaced or does not contain all of these events. Raises SetupError.
         """
         if not text:
             raise GoneError("The position is empty")
@@ -148,9 +155,9 @@ class _Log:
             seq = part[-1].seq
 
     def _since_commit(self, text: str) -> Iterable[Event]:
-        """Return the events since a commit or date.
+        """Return the events since a commit or a date.
 
-        In a site without commits, dates are looked up in the log.
+        If the site has no commits, dates are looked up in the log.
         """
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
@@ -173,7 +180,7 @@ class _Log:
 
 
 def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
-    """Parse the options to a selection. Raises UsageError."""
+    """Convert the command's options to a selection. Raises UsageError."""
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
@@ -198,7 +205,9 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 
 
 def _line(event: Event) -> str:
-    """Format an event as columns. Scripts parse them: keep their order, and append new ones at the end."""
+    """Format an event as columns. Scripts parse these columns, so keep their order and append new columns at
+    the end.
+    """
     uids = [event.uid] if event.counts is None else event.counts
     types = [subject_of(uid) if "::" in uid else uid for uid in uids]
     changed = "?" if event.changed is None else ",".join(event.changed)

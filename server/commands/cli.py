@@ -1,4 +1,6 @@
-"""The command line: a table of commands. Each command's module is imported when the command is called."""
+"""The command line, which is a table of commands. A command's module is only imported when the command is
+called.
+"""
 
 import gc
 import platform
@@ -19,7 +21,7 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command's module, function and `--help` summary."""
+    """A command: its module, its function, and its summary in `--help`."""
 
     module: str
     name: str
@@ -64,7 +66,7 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists COMMANDS in order, and imports a command when it is used."""
+    """Click group that lists the commands in the order of COMMANDS. A command is imported when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -93,7 +95,7 @@ class _Commands(click.Group):
 def _load(entry: CommandEntry) -> click.Command:
     """Import a command.
 
-    Its modules are exempted from garbage collection, because they stay loaded.
+    The imported modules are excluded from garbage collection, because they stay loaded.
     """
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)
@@ -131,7 +133,9 @@ _COMMIT = _PACKAGE / "commit.txt"
 
 
 def describe() -> str:
-    """Return `0.1.0 (commit 24834d8, Python 3.11.7)`; without the commit if it is unknown."""
+    """Return a description such as `0.1.0 (commit 24834d8, Python 3.11.7)`. If the commit is unknown, it is
+    left out.
+    """
     commit = _commit()
     return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
 

@@ -67,7 +67,7 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Raise SetupError if files can't be parsed, because the export would lack their documents."""
+    """Raise SetupError if files can't be parsed, because the export would not contain their documents."""
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

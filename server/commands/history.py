@@ -48,7 +48,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site and its history."""
+    """A site, together with its git history."""
 
     site: Site
     past: PastStates
@@ -70,11 +70,11 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        """A viewer with full access, because terminal users can read all files anyway."""
+        """A viewer with full access, because anyone who runs this command can read all files anyway."""
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Find a document by path or TYPE/ID. Raises SetupError if there is none."""
+        """Find a document by its path or TYPE/ID. Raises SetupError if there is none."""
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -98,7 +98,9 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return a document's type, id and versions. Raises SetupError if it never existed."""
+        """Return the type, the id and all versions of a document. Raises SetupError if the document never
+        existed.
+        """
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
@@ -108,14 +110,17 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """Resolve a name to a commit. Raises SetupError if there is none."""
+        """Resolve a name to a commit. Raises SetupError if no commit has this name."""
         try:
             return self.past.resolve(name)
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Return a function that checks whether a commit matches a date and author. Raises SetupError."""
+        """Return a function that checks whether a commit matches the date and the author.
+
+        Raises SetupError.
+        """
         try:
             return selection(self.past, since, author)
         except ApiError as error:
@@ -124,9 +129,10 @@ class Repository:
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """Return the locale and status to show.
+        """Return the locale and the status to show.
 
-        A draft is shown on request, or if nothing was ever published.
+        The draft is shown if `draft` is True. It is also shown if the type has drafts and the document was
+        never published in this locale.
         """
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
@@ -217,7 +223,9 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents, as TYPE/ID, whose files differ between two commits ("" is the disk)."""
+    """Return the documents, as TYPE/ID, whose files differ between two commits. "" stands for the files on
+    disk.
+    """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()
     for path in repository.past.changed_between(first, last):

@@ -116,7 +116,7 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that the site has content types for all its documents.
+    """Report that the site already has content types for all its documents.
 
     Raises SetupError if the folder is not a site.
     """
@@ -129,7 +129,9 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return a folder's pages that no type claims, the API ids in use, and the number of documents."""
+    """Return the pages in a folder that belong to no content type, the API ids in use, and the number of
+    documents.
+    """
     if not folder.is_dir():
         return Scan({}), [], 0
     schema = read_content_types(folder)
@@ -161,7 +163,7 @@ def _projects(folder: Path, found: Scan) -> frozenset[str]:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Prompt for the values of missing options."""
+    """Prompt for the values of options that were not given."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -176,7 +178,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write files that do not exist yet, and report each."""
+    """Write those files that do not exist yet, and report each file."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():

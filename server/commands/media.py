@@ -116,7 +116,7 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
 
 
 def _tell(moved: Moved, verb: str, site: Site) -> None:
-    """Report the moved files, and exit with status 1 if some could not be moved."""
+    """Report the moved files. If some files could not be moved, exit with status 1."""
     store = site.state.settings.media.store
     click.echo(f"{moved.files:,} files {verb} {store} ({_size(moved.bytes)})")
     tell_commit(moved.commit)

@@ -66,7 +66,9 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Convert a path in the current folder to a path relative to the site; return other text as it is."""
+    """Convert a path that is relative to the current folder to a path relative to the site. Return other
+    strings unchanged.
+    """
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))
     if path.startswith("..") or not known:

@@ -78,7 +78,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """Parse the arguments to a search. An argument with spaces is a phrase. Raises SetupError."""
+    """Convert the arguments to a search. An argument that contains spaces is a phrase. Raises SetupError."""
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
         raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
@@ -92,7 +92,10 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index with a progress bar, unless a running server updates it."""
+    """Update the search index and show a progress bar.
+
+    If a server is running, it updates the index instead.
+    """
     sync = Sync(site, Timing())
     runner = Runner([sync])
     runner.start()
@@ -105,7 +108,9 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines for one hit: `path:line`, which editors and terminals can open, title and fragments."""
+    """Yield the lines for one search result: `path:line`, the title and the fragments. Editors and terminals
+    can open `path:line`.
+    """
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
     what = [document.type.singular, document.locale] + ([DRAFT] if document.status == DRAFT else [])
@@ -140,7 +145,9 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line that contains the most words, or 0 if none contains any."""
+    """Return the number of the first line with the highest number of search words. Returns 0 if no line
+    contains any.
+    """
     best, at = 0, 0
     try:
         with path.open(encoding="utf-8", errors="replace") as file:

@@ -133,17 +133,18 @@ def serve_command(
 
 
 def _require_environment(settings: Settings) -> None:
-    """Raise SetupError if an environment variable or a library that the settings need is missing."""
+    """Raise SetupError if the settings need an environment variable or a library that is missing."""
     check_environment(settings.webhooks, os.environ)
     require_library(settings)
     require_driver(settings.accounts)
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a listening socket: taken over from the running server if requested, otherwise a new one.
+    """Return a listening socket. If a takeover was requested, it comes from the running server. Otherwise it
+    is a new socket.
 
-    Retries for a while, because a server that has just started may not offer its socket yet. Raises
-    SetupError.
+    A takeover is retried for a while, because a server that has just started may not offer its socket yet.
+    Raises SetupError.
     """
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -167,7 +168,7 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
-    """Serve the current site, replacing an older generation of workers."""
+    """Serve the current site. This replaces an older generation of workers."""
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
     except SetupError:  # The file watcher reports the error, and reloads when it is fixed.
@@ -184,7 +185,9 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for workers, or read-only at `commit` if that is not "". Raises SetupError."""
+    """Open the site for the workers. If `commit` is not "", open the site read-only at this commit. Raises
+    SetupError.
+    """
     opened = open_site(
         root,
         Mode.READ if commit else Mode.SERVER,
@@ -211,7 +214,7 @@ def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing when a later generation is ready."""
+    """Do nothing. Called when a later generation is ready."""
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
@@ -224,7 +227,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Reporter that prints when the server is ready, and opens the studio in a browser if requested."""
+    """Prints a report when the server is ready. If requested, it also opens the studio in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -240,9 +243,10 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start the reporting process. Returns the function to call when a worker is ready.
+        """Start the process that prints the report. Return a function that must be called when a worker is
+        ready.
 
-        That function stops a server that was taken over, and triggers the report.
+        The returned function stops the server whose port was taken over, and triggers the report.
         """
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -256,7 +260,7 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return the studio's address with a key, or "" if other machines could reach the server."""
+        """Return the studio's URL with a key. Returns "" if the server can be reached from other machines."""
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
@@ -271,8 +275,7 @@ def _report_ready(told: _Ready, ready: Event) -> None:
     """Print contents and problems as soon as a worker is ready.
 
     This runs in a separate process, because reading all documents copies their memory pages. The process
-    closes its copy of the listening socket, so another server can start on the port after this one has
-    stopped.
+    closes its copy of the listening socket, so another server can use the port after this server has stopped.
     """
     told.listener.close()
     end_with_parent()

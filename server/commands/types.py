@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _refuse_old(path: Path, made: bytes) -> None:
-    """Raise SetupError if the file is out of date."""
+    """Raise SetupError if the file with the generated types is out of date."""
     there = _read(path)
     if there == made:
         click.echo(f"{path} is up to date")

@@ -1,4 +1,6 @@
-"""`bifolio webhook`. Only `test` sends a request itself; all other deliveries are sent by running servers."""
+"""`bifolio webhook`. Only the subcommand `test` sends a request itself. All other deliveries are sent by
+running servers.
+"""
 
 import json
 import os
@@ -45,7 +47,7 @@ def _settings(root: Path) -> Settings:
 
 
 def _find_webhook(settings: Settings, name: str) -> Webhook:
-    """Return a webhook by name. Raises SetupError if there is none."""
+    """Return the webhook with this name. Raises SetupError if there is none."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
         fix = suggestion(name, found) or (f"use one of {', '.join(found)}" if found else f"add it to {FILE}")

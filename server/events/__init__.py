@@ -1,1 +1,1 @@
-"""The event log: a record of every change to documents, media files and content types."""
+"""The event log, which records every change to documents, media files and content types."""

@@ -1,10 +1,11 @@
-"""The event log's database: the events of a site in order, and the current version of every file.
+"""The database for the event log. It contains a site's events in order, and the last logged version of every
+file.
 
-Each transaction writes events together with the versions that result from them. Comparing these versions with
-the site's files finds changes that were not logged yet.
+Each transaction writes events together with the resulting versions. A comparison of these versions with the
+site's files detects changes that have not been logged yet.
 
-The database is `.bifolio/events.db`, or tables named `event_…` if the accounts are in PostgreSQL. A damaged
-or missing file is replaced by an empty log with a new id.
+The database is the file `.bifolio/events.db`. If the accounts are in PostgreSQL, it consists of tables named
+`event_…` there. If the file is damaged or missing, it is replaced by an empty log with a new id.
 """
 
 import json
@@ -51,7 +52,7 @@ _MAX_PARAMETERS = 400  # Maximum number of values in one SQL statement.
 
 
 class Recorded(NamedTuple):
-    """A file's version as last logged: path, digest of the content, document and status."""
+    """The last logged version of a file: path, digest of the content, document and status."""
 
     path: str
     mark: bytes
@@ -66,7 +67,9 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """Where a file's last event comes from: a clone of the site, and a commit ("" if uncommitted)."""
+    """The source of a file's last event: a clone of the site, and a commit. The commit is "" if the change
+    was not committed.
+    """
 
     clone: str
     commit: str
@@ -74,7 +77,9 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """A log's id, and the numbers of the first and last event that it contains. 0 means none."""
+    """The id of a log, and the numbers of the first and last event in the log. The numbers are 0 if the log
+    is empty.
+    """
 
     id: str
     first: int
@@ -82,7 +87,7 @@ class Bounds:
 
 
 class EventDatabase:
-    """The event log of the site at `root`. Thread-safe; each process must open its own.
+    """The event log for the site at `root`. Thread-safe, but each process must open its own.
 
     `accounts` is the setting for the accounts database.
     """
@@ -108,23 +113,25 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: a write transaction. Waits up to `seconds` for the lock. Raises StorageError.
+        """Context manager: start a write transaction. Waits up to `seconds` for the lock. Raises
+        StorageError.
 
-        Only one transaction writes at a time, so events become visible in the order of their numbers.
+        There is at most one write transaction at a time, so events become visible in the order of their
+        numbers.
         """
         with self._engine.writing(seconds, claim=_CLAIM if self._is_shared else "") as connection:
             yield Transaction(connection, self.clone)
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """Return the result of `work`, run in a read transaction. Raises StorageError."""
+        """Call `work` in a read transaction and return its result. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after number `since`, in order. Raises StorageError.
+        """Return up to `most` events after the number `since`, in order. Raises StorageError.
 
-        Their file paths are only read if `with_paths` is set.
+        The paths of the changed files are only read if `with_paths` is True.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -134,9 +141,9 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time, or None if the log does not reach back that far.
+        """Return the number of the last event before a time.
 
-        Raises StorageError.
+        Returns None if the log does not contain all events since that time. Raises StorageError.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
@@ -148,7 +155,9 @@ class EventDatabase:
 
     @cached_property
     def clone(self) -> str:
-        """The id in `.bifolio/clone-id`, or "" if the log is not shared. Raises StorageError."""
+        """The id in `.bifolio/clone-id`, or "" if the log is not shared between machines. Raises
+        StorageError.
+        """
         if not self._is_shared:
             return ""
         try:
@@ -162,7 +171,7 @@ class EventDatabase:
     def leads(self) -> bool:
         """Whether this machine is the one that delivers webhooks. Raises StorageError.
 
-        With PostgreSQL, that machine holds an advisory lock, which is released when its connection ends.
+        With PostgreSQL, this machine holds an advisory lock, which is released when its connection ends.
         """
         if not self._is_shared:
             return True
@@ -178,10 +187,10 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        """Insert the row for a new log: a random id, and the number before its first event.
+        """Insert the row for a new log. It contains a random id, and the number before the first event.
 
-        After a damaged log was replaced, numbering starts at the current time in ms. That is above any number
-        in the old log.
+        If the new log replaces a damaged one, the numbers start at the current time in ms. This is higher
+        than every number in the damaged log.
         """
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
@@ -213,7 +222,7 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return this transaction for the versions, types and notes that all machines share."""
+        """Return the same transaction, but for the versions, types and notes that all machines share."""
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -238,7 +247,7 @@ class Transaction:
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
-        """Store where some files' last events come from: a commit, or "" for uncommitted changes on this
+        """Store the source of the last event for some files. `commit` is "" for uncommitted changes in this
         clone.
         """
         self.connection.executemany(
@@ -248,7 +257,7 @@ class Transaction:
         )
 
     def uncommitted_paths(self) -> list[str]:
-        """Return the files whose last event was an uncommitted change on this clone."""
+        """Return the files whose last event was an uncommitted change in this clone."""
         statement = "SELECT path FROM told WHERE clone = ? AND commit_id = ''"
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
@@ -304,7 +313,7 @@ class Transaction:
         return _bounds(self.connection)
 
     def append(self, events: Iterable[Event]) -> None:
-        """Append events, numbered consecutively, and notify other machines."""
+        """Append events with consecutive numbers, and notify the other machines."""
         before = _bounds(self.connection).last
         rows = [
             (*_row(event), event.at, json.dumps(event.paths), seq)
@@ -322,9 +331,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete events older than a timestamp (unless ""), and all but the newest `most` (unless None).
+        """Delete old events: those before a timestamp (unless it is ""), and all except the newest `most`
+        (unless it is None).
 
-        Also deletes all but the newest MAX_COMMITS recorded commits.
+        Recorded commits are deleted too, except the newest MAX_COMMITS.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
@@ -385,9 +395,9 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the column `changed`, a JSON list of names.
+    """Parse the column `changed`, which contains a JSON list of names.
 
-    A list `[name, type, …]` in place of a name also sets the attribute's `links`.
+    The list can contain `[name, type, …]` instead of a name. This also sets the attribute's `links`.
     """
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

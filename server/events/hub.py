@@ -1,11 +1,13 @@
-"""Server-sent event streams of one worker, all served by one event loop without threads per stream.
+"""Sender of a worker's event streams.
 
-Each stream has a position: the number of the last event in the log that was examined for it. A new event is
-read once and encoded once. Streams with the same caller and selection share the joined bytes.
+One event loop serves all streams, without a thread for each stream. Each stream has a position: the number of
+the last event that was examined for this stream. Each new event is read once and encoded once. Streams with
+the same caller and selection share the resulting bytes.
 
-A stream is behind if it resumed from an old position or if its client is slow. It receives the missing events
-in windows of WINDOW_BYTES, so the worker buffers little per client. A client that accepts no data for
-SLOW_CLIENT_TIMEOUT_S is disconnected. It can reconnect and resume after the last event that it received.
+A stream falls behind if it resumes from an old position or if its client is slow. It then receives the
+missing events in windows of WINDOW_BYTES, so the worker buffers little data per client. If a client accepts
+no data for SLOW_CLIENT_TIMEOUT_S, it is disconnected. The client can reconnect and resume after the last
+event that it received.
 """
 
 import asyncio
@@ -32,13 +34,13 @@ T = TypeVar("T")
 
 POLL_INTERVAL_S = 0.02  # Interval between checks for new events.
 PRESENCE_INTERVAL_S = 0.2  # Minimum interval between presence updates.
-IDLE_PRESENCE_INTERVAL_S = 1.0  # Interval between checks without a change, since entries can expire.
+IDLE_PRESENCE_INTERVAL_S = 1.0  # Interval between updates without a change. Entries can expire.
 BATCH_STREAMS = 50  # Number of streams served before other requests get a turn.
 BATCH_PAUSE_S = 0.002
 BACKOFF_S = 1.0  # Pause after a failed check.
 HEARTBEAT_INTERVAL_S = 15.0
 HEARTBEAT_POLL_INTERVAL_S = 1.0  # Interval between checks for due heartbeats.
-# Once this much is unacknowledged, sending pauses until the client has received everything.
+# At this many unacknowledged bytes, sending pauses until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
 SLOW_CLIENT_TIMEOUT_S = 30.0  # Maximum time for a client to receive a window.
 STUCK_POLL_INTERVAL_S = 0.5  # Interval between checks of a client whose window takes longer than this.
@@ -50,37 +52,39 @@ SHUTDOWN, ACCESS = "shutdown", "access"  # Reasons for ending a stream, sent to 
 
 
 class Source(Protocol):
-    """Interface of the event log for a hub, implemented in `server.events.stream`."""
+    """Interface of the event log, as used by a hub. `server.events.stream` implements it."""
 
     def newest(self) -> int:
-        """Return the number of the newest event that may be sent. Fast."""
+        """Return the number of the newest event that may be sent. This method is fast."""
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, Sequence[Event]]:
-        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
-        events.
+        """Return the log's id and up to `limit` events after a position. If the log's id differs from
+        `log_id`, return no events.
 
         Raises GoneError if events after the position were deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, or b"" if the actor may not see it or it is not selected."""
+        """Return the frame for an event. Returns b"" if the actor may not see the event or the event is not
+        selected.
+        """
 
     def identify(self, authorization: str) -> Actor:
-        """Return the actor for an Authorization header. Raises UnauthorizedError, UnavailableError."""
+        """Return the actor for an Authorization header. Raises UnauthorizedError and UnavailableError."""
 
 
 class Sockets(Protocol):
-    """Interface to the connections of this process, by client name."""
+    """Interface to the connections in this process. Connections are identified by client name."""
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unsent bytes for each client that is still connected."""
+        """Return the number of unsent bytes for each of the clients that is still connected."""
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections."""
 
 
 class _Audience:
-    """Caller and selection shared by one or more streams."""
+    """A caller and a selection, which one or more streams share."""
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 
@@ -91,7 +95,7 @@ class _Audience:
 
 
 class _Open:
-    """An open stream. `known_position` is the number in the last id that was sent to the client."""
+    """An open stream. `known_position` is the event number in the last id that was sent to the client."""
 
     __slots__ = (
         "audience",
@@ -116,9 +120,9 @@ class _Open:
 
 
 class Hub:
-    """All event streams of this process.
+    """All event streams in this process.
 
-    `newest`, `is_full` and `of_client` are thread-safe. Call all other methods on the event loop.
+    `newest`, `is_full` and `of_client` are thread-safe. All other methods must be called on the event loop.
     """
 
     def __init__(
@@ -152,7 +156,7 @@ class Hub:
         return self._counts.of_client(sender)
 
     def open(self, stream: Stream, client: Client) -> Callable[[], None]:
-        """Start sending a stream. Returns a function to call when the client disconnects."""
+        """Start sending a stream. Return a function that must be called when the client disconnects."""
         if not self._streams:
             self._log_id, self._number = stream.log_id, -1
             self._recent, self._floor, self._head = [], stream.newest, stream.newest
@@ -275,12 +279,12 @@ class Hub:
                 self._number = number
 
     def _change_log(self, log_id: str, position: int) -> None:
-        """Switch all streams to another log or position. Clients are told to fetch everything again."""
+        """Switch all streams to another log or position. Tell the clients to fetch all data again."""
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Send `restart` to clients, which must fetch everything again. Continue from the newest event."""
+        """Send `restart` to clients, which must then fetch all data again. Continue with the newest event."""
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
@@ -334,9 +338,10 @@ class Hub:
                 self._send(stream, frame)
 
     def _part(self, events: Sequence[Event], audience: _Audience, position: int) -> tuple[bytes, int, int]:
-        """Encode up to WINDOW_BYTES of events after a position.
+        """Encode up to WINDOW_BYTES of the events after a position.
 
-        Returns the bytes, the number of the last event in them, and the number of the last event examined.
+        Returns the bytes, the number of the last event in these bytes, and the number of the last event that
+        was examined.
         """
         parts, size, last_sent, last_examined = list[bytes](), 0, position, position
         for event in events[bisect_right(events, position, key=_number) :]:

@@ -1,17 +1,17 @@
-"""Deduplication between machines that share an event log: each change is logged once (docs/events.md).
+"""Deduplication for machines that share an event log: each change is logged only once (docs/events.md).
 
-All machines receive the same commits, but only the first one to see a change logs it. For this, the log
-stores, for all machines together, the version of each file that the last event led to. It also stores the
-source of that event: a commit, or uncommitted changes on one machine.
+All machines receive the same commits, but only the first machine that detects a change logs it. For each
+file, all machines share two pieces of information in the log: the version that resulted from the file's last
+event, and the source of this event. The source is a commit, or uncommitted changes on one machine.
 
-If a commit changes a file here and the result differs from the logged version, an event is needed in two
-cases:
+Assume that a commit changes a file on this machine, and the result differs from the logged version. An event
+is then needed in two cases:
 
-- The last event's source is part of this machine's history, so this change is newer.
-- The source is not part of this machine's history, but a commit that no machine has logged changes the file.
-  Then both changes are logged, one after the other.
+- The source of the last event is part of this machine's history. This change is therefore newer.
+- The source is not part of this machine's history, but the file was changed by a commit that no machine has
+  logged. Both changes are then logged, one after the other.
 
-Otherwise another machine is ahead, and has logged this change already.
+Otherwise another machine is ahead of this one, and has already logged this change.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -34,9 +34,9 @@ TYPES_FOLDER = "content-types/"  # Stands for all files in this folder.
 
 
 class Lineage:
-    """Decides, within one transaction, which changes a machine at `commit` has to log.
+    """Decides which changes a machine at `commit` must log. It is used within one transaction.
 
-    `from_commit` returns whether a file is unchanged since the commit.
+    `from_commit` is a function that returns whether a file is unchanged since the commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
@@ -49,7 +49,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return the files in `found` that may have changes not logged by any machine."""
+        """Return the files in `found` that may contain changes that no machine has logged."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -93,7 +93,7 @@ class Lineage:
 
 
 class _Path:
-    """The commits between the last one that this machine logged ("" for none) and the current one."""
+    """The commits from the last one that this machine logged ("" if there is none) to the current commit."""
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -105,7 +105,7 @@ class _Path:
         self._is_first = bool(self.abandoned) and not (commit in known and before not in known)
 
     def unrecorded(self, paths: Collection[str]) -> set[str]:
-        """Return the files in `paths` that have changes to log.
+        """Return the files in `paths` whose changes must be logged.
 
         The files must be unchanged since the commit, and differ from the logged version.
         """
@@ -128,9 +128,9 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return up to MAX_COMMITS ancestors of `commit` that are not ancestors of `without`.
+        """Return up to MAX_COMMITS commits: `commit` and its ancestors, except the ancestors of `without`.
 
-        Returns [] if either commit does not exist.
+        Returns [] if one of the two commits does not exist.
         """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:

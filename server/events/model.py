@@ -1,6 +1,6 @@
 """Data classes for events.
 
-An event is one change to a document in a locale, a media file or a content type.
+An event is one change to a document in a locale, to a media file, or to a content type.
 """
 
 from collections.abc import Mapping
@@ -39,17 +39,17 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One entry of the event log. Strings are "" where nothing applies.
+    """An entry in the event log. Strings that do not apply are "".
 
-    - `status`: "published" if the public could see the document before or after the change, else "draft"
-    - `changed`: names of the attributes that differ, or None if unknown
+    - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
+    - `changed`: the names of the attributes that differ, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the changed attributes in which only relations differ, each with the types of their targets.
-      Callers see such an attribute in `changed` only if they may find one of these types.
-    - `write`: name of a write through the API. When the write is committed, this name identifies the events
-      whose `commit` is to be set.
-    - `counts`: only for a site.update, the numbers of single events
-    - `paths`: the changed files, read from the log only on request
+    - `links`: the changed attributes in which only relations differ, each with the types of the relations'
+      targets. A caller sees such an attribute in `changed` only if the caller may find one of these types.
+    - `write`: the name of a write through the API. When this write is committed, the name identifies the
+      events for which `commit` must be set.
+    - `counts`: the numbers of single events, only for a site.update
+    - `paths`: the changed files, which are only read from the log on request
     """
 
     kind: str
@@ -71,12 +71,14 @@ class Event:
 
     @property
     def model(self) -> str:
-        """The type's short name: a content type's singular API id, or a component such as `shared.seo`."""
+        """The type's short name. This is the singular API id for a content type, or a name such as
+        `shared.seo` for a component.
+        """
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags of the responses that this event may invalidate (`server.schema.model`)."""
+        """The cache tags for the responses that may be outdated after this event (`server.schema.model`)."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -1,4 +1,6 @@
-"""Presence: which clients are viewing which documents. Shared by all workers of a server."""
+"""Presence: the information about which clients are viewing which documents. All workers of a server share
+it.
+"""
 
 import json
 import mmap
@@ -25,7 +27,7 @@ from server.site.site import State
 
 ENTRY_TTL_S = 30.0  # Entries expire this long after a client's last message.
 MAX_CLIENTS = 1024  # Maximum number of clients per server.
-MAX_CLIENTS_PER_CALLER = 20  # A further client replaces the one that has been silent longest.
+MAX_CLIENTS_PER_CALLER = 20  # A new client replaces the client that has been silent longest.
 MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Limit of messages per caller, in each worker.
 MAX_ENTRY_BYTES = 1024
 TOO_MANY_MESSAGE = "Too many clients are viewing documents; try again later"
@@ -37,9 +39,10 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a client is viewing: a document in a locale, and optionally a field, as a dotted path.
+    """The place that a client is viewing: a document in a locale, and optionally a field. The field is a
+    dotted path.
 
-    `caller` is the actor's name. `kind` and `name` are shown to other people, such as ("user", "ann").
+    `caller` is the actor's name. `kind` and `name` are shown to other people, for example ("user", "ann").
     """
 
     caller: str
@@ -52,7 +55,7 @@ class Presence:
 
 
 class PresenceTable:
-    """Shared table with an entry for each client. Thread-safe. Create it before forking workers."""
+    """Shared table with one entry per client. It must be created before workers are forked. Thread-safe."""
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -70,14 +73,16 @@ class PresenceTable:
 
     @property
     def version(self) -> int:
-        """Number that increases when an entry is added, changed or removed, but not when one expires."""
+        """A number that increases when an entry is added, changed or removed. It does not change when an
+        entry expires.
+        """
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Store what a client is viewing.
+        """Store which place a client is viewing.
 
-        Raises RateLimitError if the caller sends too many messages, ValidationError if the entry is too long,
-        and BusyError if the table is full.
+        Raises RateLimitError if the caller sends too many messages. Raises ValidationError if the entry is
+        too long. Raises BusyError if the table is full.
         """
         self._count(presence.caller)
         entry = json.dumps(asdict(presence), ensure_ascii=False, separators=(",", ":")).encode()
@@ -107,7 +112,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return the entries of all clients, oldest first."""
+        """Return the entries for all clients. The oldest entry comes first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -175,11 +180,11 @@ _MAX_PATH_PARTS = 20  # Maximum number of names and indexes in a field path.
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Whether an actor sees who else is viewing documents of a type. The actor is then shown to others as
-    well.
+    """Whether an actor may see who else is viewing documents of a type. Other people can then also see the
+    actor.
 
-    Requires permission to find the type, and either to read its drafts or to change it. The public is
-    excluded.
+    The actor needs the permission to find the type. In addition, the actor must be allowed to read the type's
+    drafts or to change the type's documents. The public never sees presence.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -188,7 +193,7 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the types that `may_attend` allows, by name. Raises ForbiddenError if there are none."""
+    """Return the types for which `may_attend` is True, by name. Raises ForbiddenError if there are none."""
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
         raise ForbiddenError()
@@ -196,7 +201,9 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Whether a document has a version that the actor may see. The actor must be allowed to find the type."""
+    """Whether a document has a version that the actor may see. The caller must first check that the actor may
+    find the type.
+    """
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
         (document_id, locale, status) in table.versions
@@ -206,7 +213,7 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Whether a path such as `sections.2.title` is a field that the actor may know about."""
+    """Whether a path such as `sections.2.title` is a field whose existence may be revealed to the actor."""
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -243,7 +250,8 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return the JSON with the other people viewing a document, given as (type name, id).
+    """Return JSON that describes the other people who are viewing a document. `document` contains the type
+    name and the id.
 
     A person with several clients is listed once, with several places.
     """
@@ -278,7 +286,9 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return a document's presence frame for an actor, or b"" if the actor may not see presence there."""
+        """Return the presence frame for a document and an actor. Returns b"" if the actor may not see the
+        document's presence.
+        """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])
         if type_ is None or not may_attend(actor, type_):

@@ -1,4 +1,6 @@
-"""Reading of the event log for a caller: only selected events that the caller may see."""
+"""Reading of the event log for a caller. Only events that are selected and visible to the caller are
+returned.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +24,12 @@ HISTORY_FIELDS = ("actor", "commit")  # Visible only with the permission `histor
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
-    """Return an event as an actor may see it, or None if the actor may not see it.
+    """Return an event in the form that an actor may see, or None if the event is not visible to the actor.
 
     - A deletion is visible if the actor could see the document before.
-    - Hidden events are visible only with full access.
-    - Attributes are removed from `changed` if they are relations to types that the actor may not find. If no
-      attribute remains, an update or publish event is not visible.
+    - Hidden events are only visible to actors with full access.
+    - Relations to types that the actor may not find are removed from `changed`. If no attribute remains in an
+      update or publish event, the event is not visible.
     """
     if event.hidden and not actor.everything:
         return None
@@ -50,7 +52,7 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Whether an actor may see that an attribute changed. `links` as in `Event.links`."""
+    """Whether an actor may see that an attribute has changed. `Event` describes `links`."""
     if links:
         return any(may_find(actor, uid) for uid in links)
     if attribute is None or attribute.type != "relation" or not attribute.target:
@@ -59,7 +61,7 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """Return the JSON for an event that is visible to the actor."""
+    """Return the JSON for an event, which must be visible to the actor."""
     body = event.shown()
     if not actor.may("history", "read"):
         body.update(dict.fromkeys(HISTORY_FIELDS))
@@ -98,7 +100,7 @@ MAX_READ_EVENTS = 20_000  # Maximum number of events examined for one response.
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Selected events. An empty set selects everything."""
+    """Conditions that select events. An empty set places no condition on the events."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
@@ -107,9 +109,10 @@ class Selection:
     presence: tuple[str, str] | None = None  # type and id of a document, to include its presence
 
     def has(self, event: Event) -> bool:
-        """Whether an event is selected. Events without a locale or status match any.
+        """Whether an event is selected. An event without a locale matches every locale, and an event without
+        a status matches every status.
 
-        A site.update is selected if it counts events of a selected type.
+        A site.update is selected if its counts include events for a selected type.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -135,7 +138,7 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the request parameters that select events. `subjects` are the valid type names.
+    """Parse the request parameters that select events. `subjects` contains the valid type names.
 
     Raises ValidationError.
     """
@@ -152,7 +155,7 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Parse `presence=article:ID` into type name and document id. Raises ValidationError."""
+    """Parse `presence=article:ID` into a type name and a document id. Raises ValidationError."""
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
@@ -178,7 +181,7 @@ def _unknown_error(message: str, word: str, known: Iterable[str]) -> ValidationE
 
 
 def read_number(parameters: Mapping[str, Any], name: str, default: int, most: int = MAX_INTEGER) -> int:
-    """Parse a parameter as a whole number from 0 to `most`. Raises ValidationError."""
+    """Parse a parameter that must be a whole number from 0 to `most`. Raises ValidationError."""
     text = parameters.get(name, "")
     if text == "":
         return default
@@ -189,7 +192,9 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the log: events, the number of the last event examined, and whether there are more."""
+    """A part of the log: its events, the number of the last event that was examined, and whether more events
+    follow.
+    """
 
     events: list[Event]
     last: int
@@ -205,9 +210,10 @@ def read_part(
     limit: int,
     spend: Callable[[int], None],
 ) -> Part:
-    """Return up to `limit` events after `since` that are selected and visible.
+    """Return up to `limit` events after the number `since` that are selected and visible.
 
-    `spend` is called with the number of events examined, and may raise. Raises GoneError, StorageError.
+    `spend` is called with the number of events that were examined, and may raise an error. Raises GoneError
+    and StorageError.
     """
     bounds = database.bounds()
     require_kept(bounds, since)

@@ -1,9 +1,9 @@
-"""The recorder, which logs events. It runs for every change, under the site's write lock, before readers see
-the change.
+"""The recorder, which logs events. It runs after every change, under the site's write lock, before readers
+can see the change.
 
-The log stores the version of every file after its last event. Changes that could not be logged, for example
-because the disk was full, are thus detected and logged by the next call. If two servers of a site detect the
-same change, it is logged once.
+For every file, the log contains the version after the file's last event. If a change could not be logged, for
+example because the disk was full, the next run therefore detects and logs this change. If two servers for the
+same site detect the same change, it is logged only once.
 """
 
 import logging
@@ -55,12 +55,13 @@ After = Callable[[str], Entry | None]  # Returns a file's current entry.
 
 
 class Recorder:
-    """Recorder of events for the site at `root`. Create it before forking workers, which share its state.
+    """Recorder of events for the site at `root`. It must be created before the workers are forked, because
+    they share its state.
 
-    - `accounts`: the setting for the accounts database. If that is PostgreSQL, the event log is there, too.
-    - `replaced`: by path, the earlier versions of documents that changed before the recorder was created.
-    - `served`: False outside a server. Invalid files are then skipped, because a running server keeps serving
-      their last valid version.
+    - `accounts`: the setting for the accounts database. If this is PostgreSQL, the event log is there too.
+    - `replaced`: the earlier versions of documents that changed before the recorder was created, by path.
+    - `served`: False outside a server. Invalid files are then skipped, because a running server continues to
+      serve their last valid version.
     """
 
     def __init__(
@@ -80,7 +81,8 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for a record. Errors are not raised: missed changes are logged later.
+        """Log the events for a record. If this fails, no error is raised, and the missed changes are logged
+        later.
 
         Returns the number of the last event, or None if changes were missed.
         """
@@ -119,11 +121,12 @@ class Recorder:
             log.error("%s", error.message)
 
     def _compare(self, transaction: Transaction, contents: Contents) -> bool:
-        """Log the differences between the files and the logged versions. For a new log, only store the
+        """Log the differences between the files and the logged versions. If the log is new, only store the
         versions.
 
-        Files that have changed since they were read are skipped: the next rescan will log them, if another
-        server has not. Returns False, without comparing, if the configuration has changed since it was read.
+        Files that have changed since they were read are skipped. The next rescan will log them, unless
+        another server has already done so. If the configuration has changed since it was read, nothing is
+        compared, and False is returned.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -190,7 +193,7 @@ class Recorder:
 
 
 class _Origins:
-    """The origins of a record's changes, by file: commit, API or edited file."""
+    """The origin of each changed file in a record: a commit, the API, or an edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -203,7 +206,7 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Whether a file is unchanged since the new commit, so its change comes from that commit."""
+        """Whether a file is unchanged since the new commit. If so, its change comes from that commit."""
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -211,7 +214,8 @@ class _Origins:
 def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
     """Return the paths of all files whose versions differ from the logged rows.
 
-    For speed, rows are compared as plain tuples: at startup there is one per file, and almost all are equal.
+    At startup, there is one row per file, and almost all rows are equal to their versions. For speed, rows
+    are therefore compared as plain tuples.
     """
     unmatched, differing = dict(entries), set[str]()
     for row in rows:
@@ -276,16 +280,18 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    """Return a digest for a document that is not read from a single file, such as a media file's."""
+    """Return a digest for a document that is not read from a single file, such as the document for a media
+    file.
+    """
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
     return digest(repr(values))
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into one site.update, and hidden events into another.
+    """Join many events into one site.update. Hidden events are joined into a second site.update.
 
-    Schema events are not joined.
+    Events about schemas are not joined.
     """
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]

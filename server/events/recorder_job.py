@@ -10,9 +10,9 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that runs the recorder when no change triggers it.
+    """Job that runs the recorder at times when no change triggers it.
 
-    Other machines wake the job through `notices`.
+    Other machines wake this job through `notices`.
     """
 
     name = "record"
@@ -34,7 +34,9 @@ class RecordEvents(Job):
             self._notices.listen(EVENTS, on_notice)
 
     def run(self, context: JobContext) -> float:
-        """Log changes: on the first run, when woken, and at intervals while changes are missed."""
+        """Log changes. This happens on the first run, when the job is woken, and at intervals until no
+        changes are missing.
+        """
         now = context.clock.monotonic()
         self._is_due |= context.is_woken
         if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):

@@ -1,4 +1,4 @@
-"""Positions at which event streams resume after a disconnect (docs/events.md)."""
+"""The positions at which event streams resume after a disconnect (docs/events.md)."""
 
 import re
 
@@ -9,7 +9,9 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after `since` were deleted, or if `since` is beyond the end of the log."""
+    """Raise GoneError if events after the number `since` were deleted, or if the log has not reached this
+    number.
+    """
     if since > bounds.last:
         message = f"The log of events ends at {bounds.last}; {since} belongs to another one"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
@@ -19,7 +21,11 @@ def require_kept(bounds: Bounds, since: int) -> None:
 
 
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
-    """Return the number after which a stream starts, or None if events after it are missing."""
+    """Return the number of the event after which a stream starts.
+
+    Returns None if the stream can't resume there, because `last_id` is malformed or from another log, or
+    because later events were deleted.
+    """
     if last_id:
         parsed = parse_id(last_id)
         if parsed is None or parsed[0] != bounds.id or (parsed[1] == 0 and bounds.first > 1):
@@ -33,11 +39,11 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into log id and number, or return None if it is malformed."""
+    """Parse an event id into the log's id and a number. Returns None if the event id is malformed."""
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """Return an event id, which consists of log id and number."""
+    """Return an event id, which consists of the log's id and a number."""
     return f"{log}-{number}"

@@ -1,4 +1,4 @@
-"""Event streams: the request, the frames, the source of events, and the number of open streams."""
+"""Event streams: their requests, their frames, the source of their events, and the number of open streams."""
 
 import json
 import mmap
@@ -21,14 +21,14 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream: the selected events that the actor may see, in the log `log_id` after
-    `position`.
+    """A requested event stream. It consists of the selected events that the actor may see, starting after
+    `position` in the log `log_id`.
 
-    - `authorization`: the request's header, from which `actor` was identified. It is checked again while the
-      stream is open.
-    - `sender`: the client's address, for the limit of streams per client.
+    - `authorization`: the request's Authorization header, which identified `actor`. It is checked again while
+      the stream is open.
+    - `sender`: the client's address, for the limit on streams per client.
 
-    As a response body, a Stream yields only its opening frames. The hub sends all later ones.
+    As a response body, a Stream yields only its opening frames. The hub sends all later frames.
     """
 
     authorization: str
@@ -49,17 +49,17 @@ class Stream:
 
 
 class Client(Protocol):
-    """The connection of one stream."""
+    """The connection for one stream."""
 
     @property
     def name(self) -> str:
         """The client's address and port."""
 
     def send(self, data: bytes) -> object:
-        """Queue bytes to be sent, without waiting for delivery."""
+        """Queue bytes to be sent, and return without waiting until they are sent."""
 
     def end(self) -> None:
-        """End the response after all queued bytes."""
+        """End the response after all queued bytes have been sent."""
 
 
 # --- frames ---------------------------------------------------------------------------------------
@@ -69,7 +69,7 @@ RECONNECT_DELAY_MS = 2000  # How long clients wait before reconnecting.
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
-    """Return an event's frame. `data` must not contain line breaks."""
+    """Return the frame for an event. `data` must not contain line breaks."""
     head = f"id: {id_}\n" if id_ else ""
     return f"{head}event: {event}\ndata: {data}\n\n".encode()
 
@@ -80,9 +80,9 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames of a stream that starts after event `number`.
+    """Return the first frames for a stream that starts after the event `number`.
 
-    `restarted` means that the stream could not resume after the id that the client sent.
+    `restarted` is True if the stream could not resume after the id that the client sent.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -90,15 +90,17 @@ def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream: why it ends, and the reconnect delay in ms."""
+    """Return the last frame of a stream. It contains the reason for the end, and the delay before a reconnect
+    in ms.
+    """
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """Return a comment that keeps the connection alive.
+    """Return a comment that keeps the connection open.
 
-    `id_` is the id of the last event skipped as invisible to the client. A client that reconnects resumes
-    after it.
+    `id_` is the id of the last event that was skipped because the client may not see it. If the client
+    reconnects, it resumes after this event.
     """
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
@@ -111,8 +113,8 @@ MAX_CACHED_FRAMES = 2048  # Number of cached frames, shared by all streams.
 class Source:
     """The event log, as a hub reads it.
 
-    - `newest` returns the number of the newest event whose change all workers already serve.
-    - `identify` returns the actor for an Authorization header, and raises the errors of
+    - `newest` returns the number of the newest event whose change is already served by all workers.
+    - `identify` returns the actor for an Authorization header. It raises the same errors as
       `Identities.identify`.
     - `schema` returns the served schema.
     """
@@ -130,10 +132,10 @@ class Source:
         self._encode = lru_cache(MAX_CACHED_FRAMES)(_encode)
 
     def read(self, log_id: str, position: int, limit: int) -> tuple[str, list[Event]]:
-        """Return the log's id and up to `limit` events after a position. If the id is not `log_id`, return no
-        events.
+        """Return the log's id and up to `limit` events after a position. If the log's id differs from
+        `log_id`, return no events.
 
-        Raises GoneError if events after the position were deleted, and StorageError.
+        Raises GoneError if events after the position were deleted. Raises StorageError.
         """
         bounds = self._database.bounds()
         if bounds.id != log_id:
@@ -142,7 +144,9 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return an event's frame for an actor, or b"" if the actor may not see it or it is not selected."""
+        """Return the frame for an event and an actor. Returns b"" if the actor may not see the event or the
+        event is not selected.
+        """
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
             return b""
@@ -166,7 +170,9 @@ CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """Numbers of open streams in all workers. Create it before forking; then each worker calls `enter`."""
+    """The number of open streams in each worker. The object must be created before forking. Each worker then
+    calls `enter`.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
@@ -177,7 +183,7 @@ class StreamCounts:
         self._slot = 0
 
     def enter(self, worker: int) -> None:
-        """Register this process as a worker, and reset its counts."""
+        """Register this process as a worker, and set its counts to zero."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES
@@ -208,7 +214,7 @@ class StreamCounts:
 
 
 def is_alive(process: int) -> bool:
-    """Return whether a process exists."""
+    """Whether a process exists."""
     with suppress(ProcessLookupError):
         os.kill(process, 0)
         return True

@@ -1,9 +1,9 @@
-"""SQL tables of the event log.
+"""The SQL tables for the event log.
 
 - `log`: one row with the log's id, the number of the last event, and the number of writes
-- `versions`, `types`, `notes`: rows belong to one clone of the site, or to all clones (`*`)
-- `commits`: commits whose changes are logged
-- `told`: the source of each file's last event, a commit or uncommitted changes of one clone
+- `versions`, `types`, `notes`: each row belongs to one clone of the site, or to all clones (`*`)
+- `commits`: the commits whose changes have been logged
+- `told`: the source of each file's last event, which is a commit or uncommitted changes in one clone
   (`server.events.lineage`)
 """
 

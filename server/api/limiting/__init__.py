@@ -1,1 +1,1 @@
-"""Rate limits. Each client's requests are counted across all workers and machines."""
+"""Rate limits. Each client's requests to all workers and machines are counted together."""

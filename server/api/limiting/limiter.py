@@ -12,7 +12,8 @@ from server.bounded import network_of
 class Limiter:
     """Applies a rate limit such as `100 per minute` to each client.
 
-    A client is an IPv4 address, or the IPv6 network that a provider usually assigns to one customer.
+    A client is identified by an IPv4 address or an IPv6 network. The IPv6 network has the size that providers
+    usually assign to one customer.
     """
 
     def __init__(self, rate: str, table: CountTable) -> None:

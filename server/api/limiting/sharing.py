@@ -1,12 +1,12 @@
-"""Rate limits that are shared between the machines of a site, through a store.
+"""Rate limits that several machines share through a store.
 
-Requests are counted in local memory, so they never wait for the store. Twice a second, one process per
-machine adds the new counts to the store. The store returns the totals over all machines, which replace the
-local counts.
+Requests are counted in local memory, so they never wait for the store. Twice a second, one process on each
+machine adds the new counts to the store. The store returns the totals for all machines, and these totals
+replace the local counts.
 
-A client's count is sent only after the client has used another 1 / EXCHANGES_PER_LIMIT of the limit. Many
-clients with few requests thus cause no load on the store. While the store is unavailable, each machine counts
-on its own.
+A client's count is only sent after the client has used another 1 / EXCHANGES_PER_LIMIT of the limit. Clients
+with few requests therefore cause no load on the store. While the store is unavailable, each machine uses only
+its own counts.
 """
 
 import logging
@@ -34,12 +34,14 @@ BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether there is a rate limit whose counts several machines share."""
+    """Whether the settings contain a rate limit that several machines share."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the store's driver is missing, or if its address is not set in the environment."""
+    """Raise SetupError if the driver for the store is missing, or if the environment does not contain the
+    store's URL.
+    """
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
@@ -50,7 +52,9 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """Job that exchanges counts between a table and a store. Only for settings with `is_shared`."""
+    """Job that exchanges counts between a table and a store. It is only used if `is_shared` is True for the
+    settings.
+    """
 
     name = "share-limits"
 
@@ -62,13 +66,13 @@ class ShareCounts(Job):
         self._is_away = False
 
     def start(self, context: JobContext) -> None:
-        """Create the store without connecting to it."""
+        """Create the store object without connecting to the store."""
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts once. Returns the seconds until the next run.
+        """Exchange counts once. Return the seconds until the next run.
 
-        Raises JobFailedError with a longer pause if the store is unavailable.
+        If the store is unavailable, raises JobFailedError with a longer pause until the next run.
         """
         assert self._store is not None
         try:
@@ -93,7 +97,9 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of clients with at least `least` unsent requests, and apply the totals received."""
+    """Send the counts of all clients with at least `least` unsent requests. Store the totals that are
+    returned.
+    """
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
     for one in unsent:
@@ -105,7 +111,9 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """Return the store's address. It may be in an environment variable, because it can contain a password."""
+    """Return the URL of the store. The URL may be in an environment variable, because it can contain a
+    password.
+    """
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")
     return written

@@ -1,4 +1,4 @@
-"""Stores that add up each client's requests from all machines: PostgreSQL, Redis and Valkey."""
+"""Stores that add up each client's requests to all machines: PostgreSQL, Redis and Valkey."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -30,12 +30,12 @@ Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface of a store. Methods raise the driver's errors."""
+    """Interface of a store. Its methods raise the errors of the database driver."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
         """Add counts to the store, and return the totals.
 
-        If a client has no open window, a window of `window_s` seconds starts.
+        If a client's last window has ended, a new window of `window_s` seconds starts.
         """
 
     def close(self) -> None:
@@ -43,10 +43,10 @@ class Store(Protocol):
 
 
 class PostgresStore:
-    """A table in the accounts database. One statement updates many clients."""
+    """A table in the accounts database. A single statement updates many clients."""
 
     def __init__(self, postgres: Any, url: str) -> None:
-        """`postgres` is the module server.database.postgres."""
+        """`postgres` is the module `server.database.postgres`."""
         self._postgres, self._url = postgres, url
         self._connection: Any = None
         self._forget_at = 0.0
@@ -71,7 +71,9 @@ class PostgresStore:
 
 
 class RedisStore:
-    """Redis or Valkey, accessed with the package limits. `prefix` separates sites."""
+    """A Redis or Valkey server, accessed through the package limits. `prefix` separates the counts of
+    different sites.
+    """
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}

@@ -1,7 +1,7 @@
-"""Table of each client's requests in its current window, in memory shared by all workers.
+"""Table with the number of each client's requests in the current window. All workers share its memory.
 
-The table has a fixed size. A client can use one of WAYS slots, chosen by a hash with a secret key. If all of
-these are in use, a new client replaces the one with the fewest requests.
+The table has a fixed size. Each client can use one of WAYS slots, which are chosen by a hash with a secret
+key. If all of these slots are in use, a new client replaces the client with the fewest requests.
 """
 
 import mmap
@@ -19,14 +19,14 @@ _SLOTS = SETS * WAYS
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """The number of a client's requests that were not sent to the store yet."""
+    """The number of requests from a client that have not yet been sent to the store."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """The counts of all workers. Create it before forking workers. Thread-safe."""
+    """The counts from all workers. The table must be created before the workers are forked. Thread-safe."""
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
@@ -39,9 +39,10 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count a client's requests. Returns its number of requests in the window, and when the window ends.
+        """Count requests from a client. Return the client's number of requests in the window, and the time
+        when the window ends.
 
-        The end is a Unix time.
+        This time is a Unix time.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -58,7 +59,9 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return the clients with at least `least` unsent requests, up to `most`, the busiest first."""
+        """Return up to `most` clients with at least `least` unsent requests each. The clients with the most
+        unsent requests come first.
+        """
         now, ends = time.time(), self._ends.tolist()
         waiting = [
             (count, slot)
@@ -70,7 +73,7 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Store the total from all machines for a client, and the seconds left in the window."""
+        """Store a client's total from all machines, and the seconds until the client's window ends."""
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:

@@ -1,4 +1,6 @@
-"""Condition of a server: status of accounts, events, media and git remote, and pending work."""
+"""The condition of a server: the status of its accounts, events, media files and git remote, and the pending
+work.
+"""
 
 import time
 from collections import Counter
@@ -27,7 +29,7 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Status of the parts of a server, and the amount of work pending."""
+    """The status of each part of a server, and the amount of pending work."""
 
     accounts: str
     commits: int  # writes not committed yet
@@ -40,12 +42,15 @@ class Condition:
 
     @property
     def lag(self) -> float:
-        """For how many seconds the served content has been behind the git remote."""
+        """Return for how many seconds the served content has been behind the git remote."""
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
-        """Return the JSON for `/_health/ready`. `all_of_it` includes names, reasons and files."""
+        """Return the JSON for `/_health/ready`.
+
+        If `all_of_it` is True, it includes names, reasons and files.
+        """
         return {
             "content": READY_STATUS,
             "accounts": self.accounts,
@@ -59,7 +64,7 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the current condition of a site's server. May wait for a remote database."""
+    """Return the current condition of a site's server. This may wait for a remote database."""
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -79,7 +84,7 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """Return the commits that were not pushed yet, or only an error if git fails."""
+    """Return the commits that have not been pushed yet. If git fails, return only an error."""
     try:
         return backlog(site.root, site.state.settings)
     except GitError as error:
@@ -110,7 +115,9 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (type, locale, status, number of document versions)."""
+    """Yield the number of document versions for each type, locale and status, as (type, locale, status,
+    number).
+    """
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
         counts: dict[tuple[str, str], int] = {}
@@ -123,7 +130,7 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 def problems_of(site: Site) -> Mapping[str, int]:
     """Return the number of problems in a site's files, by severity.
 
-    Broken relations are not included, because finding them requires reading files.
+    Broken relations are not counted, because finding them would require reading files.
     """
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)

@@ -1,4 +1,4 @@
-"""Handlers of /_health/ready and /metrics."""
+"""Handlers for /_health/ready and /metrics."""
 
 import re
 from contextlib import suppress
@@ -52,7 +52,9 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """Parse the parameter `lag`, the maximum seconds behind the remote. Raises ValidationError."""
+    """Parse the parameter `lag`: for how many seconds the server may be behind the git remote. Raises
+    ValidationError.
+    """
     given = parameters(request).get("lag")
     if given is None:
         return None

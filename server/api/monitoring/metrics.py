@@ -1,4 +1,4 @@
-"""Metrics for Prometheus at /metrics: counts from all workers, and the server's condition."""
+"""Metrics for Prometheus at /metrics. They contain counts from all workers, and the server's condition."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector of all metrics of a server."""
+    """Collector for all metrics of a server."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -29,11 +29,11 @@ class Metrics(Collector):
         self._of_state: tuple[Any, list[Metric]] = (None, [])
 
     def text(self) -> bytes:
-        """Return all metrics in Prometheus' text format."""
+        """Return all metrics in the text format that Prometheus reads."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, since the list of metrics is not known before collecting them."""
+        """Return nothing, because the list of metrics is only known after collecting them."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -50,7 +50,7 @@ class Metrics(Collector):
     def _content(self) -> list[Metric]:
         """Return the metrics about content.
 
-        They are cached for each state, because all documents are read.
+        They are cached for each state, because computing them requires reading all documents.
         """
         state = self._site.state
         if self._of_state[0] is not state:

@@ -1,7 +1,7 @@
-"""Number and duration of requests, in memory shared by all workers.
+"""The number and duration of requests, in memory that all workers share.
 
-Each worker writes to its own slot, so workers never wait for each other. If a worker ends, its successor
-continues with the slot's numbers, so counts never decrease.
+Each worker writes to its own slot, so workers never wait for each other. If a worker ends, its replacement
+continues with the numbers in the same slot, so counts never decrease.
 """
 
 import mmap
@@ -43,7 +43,9 @@ _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations of a route's requests: a histogram with BUCKET_BOUNDS_S, and the sum in seconds."""
+    """Durations of the requests to a route. They consist of a histogram with BUCKET_BOUNDS_S, and the sum in
+    seconds.
+    """
 
     route: str
     counts: tuple[int, ...]
@@ -51,7 +53,10 @@ class Durations:
 
 
 class RequestCounts:
-    """The counts of all workers. Create it before forking; then each worker calls `enter`."""
+    """The counts from all workers.
+
+    The object must be created before forking. Each worker then calls `enter`.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * _SIZE * 8)
@@ -79,11 +84,11 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
-        """Store the size of this process's response caches, in bytes."""
+        """Store the size in bytes of this process's response caches."""
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, number of responses). Status 0 stands for all uncommon ones."""
+        """Yield (route, method, status, number of responses). Status 0 stands for all uncommon statuses."""
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -100,7 +105,10 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield (process id, size of the response caches in bytes) for each live worker."""
+        """Yield the process id and the cache size for each running worker.
+
+        The cache size is the total size of the response caches, in bytes.
+        """
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
                 yield process, self._numbers[place + _CACHED]
@@ -120,9 +128,10 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often a process updates the size of its cac
 
 
 class Observer:
-    """Counts and logs the requests of one process.
+    """Counts and logs the requests to one process.
 
-    `kept` returns the size of the response caches in bytes. `log` enables a log line for each request.
+    `kept` is a function that returns the size in bytes of the response caches. `log` enables a line in the
+    log for each request.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
@@ -136,14 +145,14 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread starts handling a request. Returns headers to add to the response."""
+        """Record that this thread starts to handle a request. Return headers to add to the response."""
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Record a response. `streams` excludes its duration, for event streams."""
+        """Record a response. `streams` is True for event streams, whose duration is not recorded."""
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -162,7 +171,7 @@ class Observer:
 class Watched:
     """The parts of a server that are monitored: events, requests, streams, presence and jobs.
 
-    Each process starts `notices` itself.
+    Each process must start `notices` itself.
     """
 
     recorder: Recorder

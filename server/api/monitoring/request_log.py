@@ -1,4 +1,4 @@
-"""The log in JSON, with one object per line (`bifolio serve --log json`)."""
+"""The log in JSON format, with one object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -31,7 +31,9 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write an object to standard output. A single system call prevents processes from mixing lines."""
+    """Write an object to standard output. Because this is a single system call, lines from different
+    processes never mix.
+    """
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
     with suppress(OSError):  # Requests must succeed even if nothing reads the log.
@@ -39,17 +41,17 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return the id in the request's header if it is well-formed, otherwise a new id."""
+    """Return the id in the request's header if it is well-formed. Otherwise return a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that this thread is handling. "" means none."""
+    """Set the id of the request that this thread is handling. "" means that it is handling no request."""
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is a value of `time.perf_counter`."""
+    """Log a completed request. `began` is the result of `time.perf_counter` when the request arrived."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -64,14 +66,14 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """Return a query string for the log, with keys, codes, tokens and passwords replaced."""
+    """Return a query string for the log. Keys, codes, tokens and passwords are replaced."""
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _SECRETS.sub(r"\1…", query) if "=" in query else query
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes JSON, including the id of the current request."""
+    """Logging handler that writes JSON. Each object includes the id of the current request."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a log record."""
@@ -88,7 +90,7 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The server's messages in JSON. `quiet` omits the same messages as on a terminal."""
+    """The server's messages in JSON format. If `quiet` is True, it omits the same messages as `Terminal`."""
 
     quiet: bool = False
 
@@ -101,7 +103,7 @@ class JsonLog:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",  # Contains the one-time key, so it is not logged.
     ) -> None:
-        """Log that the server is ready, then each problem. See `Terminal.ready`."""
+        """Log that the server is ready, then log each problem. `Terminal.ready` describes the parameters."""
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:

@@ -1,4 +1,4 @@
-"""OpenAPI descriptions of operations and of error responses."""
+"""OpenAPI descriptions for operations and error responses."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,9 +26,9 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return an operation's description for a caller.
+    """Return the description of an operation for a caller.
 
-    Returns None if the caller may not use the operation, or if it is excluded from OpenAPI.
+    Returns None if the caller may not use the operation, or if the OpenAPI document omits the operation.
     """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
@@ -66,7 +66,7 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return the audience, with `drafts_only` set if the caller may use the operation only for drafts."""
+    """Return the audience. If the caller may use the operation only for drafts, `drafts_only` is set."""
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -75,14 +75,16 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the operationId. For a content type, it ends in the name of the type."""
+    """Return the operationId. If the operation applies to a content type, its operationId ends with the name
+    of the type.
+    """
     if audience.view is None:
         return operation.id
     return operation.id.removesuffix("Document").removesuffix("Single") + audience.view.name
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Whether the operation's writes can become commits."""
+    """Whether the writes of this operation can become commits."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -94,7 +96,7 @@ def _with_commit(answered: JsonSchema) -> JsonSchema:
 
 
 def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
-    """Return the responses of a GET: 200 with an entity tag, and 304."""
+    """Return the responses to a GET request: 200 with an entity tag, and 304."""
     commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
@@ -107,7 +109,9 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Return the description of a response that is either the write's own or the files of a dry run."""
+    """Return the description of a response to a write. It contains the result of the write, or the changed
+    files for a dry run.
+    """
     dry_run = ref("DryRun")
     if written is None:
         return answer("The files that would change.", dry_run)
@@ -119,7 +123,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield each error response with its name, for example `Error404`. There is one per status."""
+    """Yield one error response for each status, together with its name, for example `Error404`."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

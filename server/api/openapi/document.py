@@ -1,4 +1,7 @@
-"""The OpenAPI document of a site for one caller. It contains only what that caller may use."""
+"""The OpenAPI document for one site and one caller.
+
+It contains only the operations that the caller may use.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -35,7 +38,7 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the document as JSON. The same site and caller always yield the same bytes."""
+    """Return the document as JSON. For the same site and caller, the bytes are always the same."""
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
@@ -62,9 +65,9 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add an area's operations that the caller may use.
+    """Add the operations in an area that the caller may use.
 
-    For a content type, add only operations of its kind.
+    For a content type, only the operations for its kind are added.
     """
     for operation in area.operations:
         path, view = operation.described_path, audience.view
@@ -140,7 +143,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Return a digest as version. It changes whenever the document does."""
+    """Return a digest that serves as the version. It changes whenever the document changes."""
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 

@@ -1,7 +1,7 @@
-"""OpenAPI parameters in queries, paths and headers.
+"""OpenAPI descriptions of parameters in queries, paths and headers.
 
-Nested parameters such as `filters[author][name][$eq]=Ann` can't be described exactly: OpenAPI's `deepObject`
-style is undefined for nested objects.
+OpenAPI can't describe nested parameters such as `filters[author][name][$eq]=Ann` exactly, because its
+`deepObject` style is undefined for nested objects.
 """
 
 import json
@@ -37,13 +37,13 @@ _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maxim
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Return a parameter with a comma-separated list of at most `most` names."""
+    """Return a parameter that contains a comma-separated list with at most `most` names."""
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield (name, parameter) for the parameters that do not depend on a type."""
+    """Yield the name and description of each parameter that does not depend on a type."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -168,7 +168,10 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield (name, parameter) for a type, with names such as `Article.fields`."""
+    """Yield the name and description of each parameter for a type.
+
+    The names have the form `Article.fields`.
+    """
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
     yield (
@@ -223,7 +226,7 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield patterns for sorting by attributes of related documents, such as `author.name`."""
+    """Yield patterns for sorting by an attribute of a related document, such as `author.name`."""
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -240,9 +243,10 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples: `plain` and `populated` are documents, `input` is the body for creating a document.
+    """Return examples. `plain` and `populated` are documents, and `input` is a body that creates a document.
 
-    For every caller, examples contain only what the public may see. Other documents might be confidential.
+    The examples contain only documents that the public may see, even if the caller may see more. Other
+    documents might be confidential.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -274,7 +278,7 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 
 
 def _cut(value: Any) -> Any:
-    """Shorten long texts and lists in a value."""
+    """Shorten long strings and lists in a value."""
     if isinstance(value, str):
         return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
@@ -307,7 +311,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example body generated from the schema, or {} if that is not possible."""
+    """Return an example body that is generated from the schema, or {} if that is not possible."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -317,7 +321,10 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a body with valid scalar values, or None if a required value is invalid."""
+    """Return a body with valid scalar values.
+
+    Returns None if the value for a required attribute is invalid.
+    """
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
         known = value_of if attribute.visible else _sample
@@ -330,9 +337,9 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an example value for a body.
+    """Return an example value for an attribute in a body.
 
-    Long texts are shortened, and a `uid` gets a suffix to be unique.
+    Long strings are shortened. A `uid` gets a suffix that makes it unique.
     """
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)

@@ -1,7 +1,7 @@
-"""GET /openapi.json, and the page /docs.
+"""GET /openapi.json, and the page /docs, which displays the OpenAPI document.
 
-The document describes what its caller may use. Without credentials, it describes what the public may use. The
-page is static and fetches the document.
+The document describes only the operations that its caller may use. If the request has no credentials, these
+are the public's operations. The page is static and fetches the document.
 """
 
 from pathlib import Path

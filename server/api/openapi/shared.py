@@ -1,4 +1,4 @@
-"""Schemas that are the same for all sites: errors, blocks, files, filters, relations in bodies."""
+"""JSON Schemas that are the same for all sites: errors, blocks, files, filters, and relations in bodies."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _ID: JsonSchema = {"type": "string", "minLength": 1, "description": "A documentI
 
 
 def shared_schemas() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield (name, schema) for the schemas that do not depend on the site."""
+    """Yield the name and definition of each schema that does not depend on the site."""
     yield "Error", _ERROR
     yield "Pagination", _PAGINATION
     yield "DryRun", _DRY_RUN
@@ -125,7 +125,9 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema of a relation in a body: either the new targets, or changes to them."""
+    """Return the schema for a relation in a body. The body contains either the new targets, or changes to the
+    targets.
+    """
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
     changes["connect"] = _connect(target)
@@ -147,7 +149,7 @@ def _connect(target: JsonSchema) -> JsonSchema:
 
 
 def _media() -> JsonSchema:
-    """Return the schema of a media attribute in a body."""
+    """Return the schema for a media attribute in a body."""
     key = {"type": ["integer", "string"]}
     one = {
         "anyOf": [
@@ -168,7 +170,9 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema of a filter on a scalar attribute: a value, a list, or operators."""
+    """Return the schema for a filter on a scalar attribute. The filter is a value, a list, or an object with
+    operators.
+    """
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
         properties[logic] = {
@@ -198,7 +202,9 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema of a filter on a relation, by documentId or by whether it is empty."""
+    """Return the schema for a filter on a relation. The filter checks the documentId, or whether the relation
+    is empty.
+    """
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")
     flags = {name: o for name, o in OPERATORS.items() if o.takes == "flag"}

@@ -1,6 +1,6 @@
-"""Schemas of content types and components in responses, bodies and filters.
+"""JSON Schemas for content types and components in responses, bodies and filters.
 
-Relations to types that the caller may not `find` are omitted everywhere.
+If the caller may not `find` a type, relations to this type are omitted everywhere.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,20 +26,20 @@ _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
-    """Return the schema of a list's `meta` with an optional status per document."""
+    """Return the schema for a list's `meta`, with an optional status for each document."""
     return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """Schemas of a site's types for one caller. `names` maps each uid to a schema name."""
+    """The schemas for a site's types, as one caller may see them. `names` maps each uid to a schema name."""
 
     types: Schema
     names: Mapping[str, str]
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Yield (name, schema) for all schemas of all types."""
+        """Yield the name and definition of each schema for each type."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -63,24 +63,24 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Whether the caller may find at least one target type of an attribute."""
+        """Whether the caller may find at least one of the target types of an attribute."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return the target types of an attribute that the caller may find."""
+        """Return those target types of an attribute that the caller may find."""
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
 
     def links(self, type_: Type) -> list[Attribute]:
-        """Return the attributes that the caller may populate."""
+        """Return the attributes of a type that the caller may populate."""
         found = (a for a in type_.attributes.values() if a.populatable)
         return [a for a in found if self.may_find(a)]
 
     # --- responses ------------------------------------------------------------------------------
 
     def shown(self, type_: Type) -> JsonSchema:
-        """Return the schema of a document or component in a response."""
+        """Return the schema for a document or component in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
             properties["__component"] = {"const": type_.uid, "description": "Only in dynamic zones."}
@@ -117,7 +117,7 @@ class TypeSchemas:
         return any(a.polymorphic for a in every)
 
     def _populated_schema(self, attribute: Attribute) -> JsonSchema:
-        """Return the schema of a populated attribute."""
+        """Return the schema for a populated attribute."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
@@ -134,9 +134,10 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema of a document or component in a body.
+        """Return the schema for a document or component in a body.
 
-        `whole` makes required attributes mandatory. Without it, omitted attributes keep their values.
+        If `whole` is True, the body must contain the required attributes. If it is False, attributes that the
+        body omits keep their values.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
@@ -193,7 +194,7 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """Return the schema of a type's `filters`."""
+        """Return the schema for `filters` in queries for a type."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():

@@ -1,7 +1,7 @@
-"""JSON Schemas of attribute values in responses, bodies and filters.
+"""JSON Schemas for attribute values in responses, bodies and filters.
 
-Schemas for responses describe only the type of a value, because files that violate an attribute's options are
-served, too. Schemas for bodies include all options that are checked on publishing.
+Schemas for responses describe only the type of a value, because a document is served even if its values
+violate an attribute's options. Schemas for bodies include all options that are checked on publishing.
 """
 
 from collections.abc import Mapping
@@ -92,18 +92,18 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """Return a schema with the attribute's description added."""
+    """Return a schema with the description of the attribute added."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
 def value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema of a scalar attribute in a response."""
+    """Return the schema for a scalar attribute in a response."""
     values = {"enum": list(attribute.enum)} if attribute.type == "enumeration" else {}
     return with_description(nullable({**RESPONSE_VALUES[attribute.type], **values}), attribute)
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema of a scalar attribute in a body."""
+    """Return the schema for a scalar attribute in a body."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]
@@ -128,7 +128,7 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """Return the minimum and maximum number of items for a list attribute in a body."""
+    """Return the minimum and maximum number of items that a body may contain for a list attribute."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

@@ -1,1 +1,1 @@
-"""The table of operations: one row for every method of every path."""
+"""The table of operations. It has one row for each method of each path."""

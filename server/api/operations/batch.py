@@ -71,7 +71,7 @@ _OFFER = {
 
 
 def _undoable(data: JsonSchema) -> JsonSchema:
-    """Return the schema of a response that may offer undo."""
+    """Return the schema for a response that may contain an offer to undo the write."""
     return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 

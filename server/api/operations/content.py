@@ -178,9 +178,11 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Parse a path into a content type and a document id, or return None if it is not a content read.
+    """Parse the path of a content read into a content type and a document id. Returns None for all other
+    paths.
 
-    The id is "" for lists. It is encoded as in WSGI: each character represents a byte.
+    For lists, the id is "". The path and the id are encoded as in WSGI, where each character represents a
+    byte.
     """
     parts = path.split("/", 4)  # "", "api", type, id, "" after a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None

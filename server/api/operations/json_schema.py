@@ -29,12 +29,12 @@ def ref(name: str, section: str = "schemas") -> JsonSchema:
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. Undefined ones are removed later."""
+    """Return references to shared parameters. References to undefined parameters are removed later."""
     return [ref(name, "parameters") for name in names]
 
 
 def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
-    """Return the schema of a list."""
+    """Return the schema for a list."""
     return {"type": "array", "items": item, **bounds}
 
 
@@ -44,7 +44,7 @@ def or_null(schema: JsonSchema) -> JsonSchema:
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema of an object without additional properties."""
+    """Return the schema for an object without additional properties."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -54,7 +54,7 @@ def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> 
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """Return the `content` of a JSON request body or response."""
+    """Return the key `content` for a JSON request body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
@@ -64,9 +64,9 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return the description of a response. `tagged` adds an ETag header.
+    """Return the description of a response. If `tagged` is True, the response has an ETag header.
 
-    Responses that contain only the ids of a draft have no ETag.
+    Responses that contain only the ids of a draft have no ETag header.
     """
     found: JsonSchema = {"description": description}
     if tagged:

@@ -1,4 +1,4 @@
-"""Operations of the media library, and of its files (docs/media.md)."""
+"""Operations on the media library and its files (docs/media.md)."""
 
 from server.api.operations.json_schema import (
     JSON,

@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: its rows, and areas of rows."""
+"""Data classes for the table of operations: the rows, and the areas that contain them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +38,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type in the OpenAPI document, with its schema name and with examples by name."""
+    """A content type in the OpenAPI document, with the name of its schema and its examples by name."""
 
     type: Type
     name: str
@@ -50,7 +50,7 @@ class TypeView:
 class Audience:
     """The caller for whom operations are described. `public` is a caller without credentials.
 
-    `view` is the content type to which the operations apply, if any.
+    If the operations apply to a content type, `view` describes this type.
     """
 
     actor: Actor
@@ -61,12 +61,12 @@ class Audience:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether there is a rate limit, so any response may have status 429."""
+        """Whether the site has a rate limit. If so, any response can have status 429."""
         return bool(self.settings.api.rate_limit)
 
     @property
     def may_branch(self) -> bool:
-        """Whether the caller may write to branches other than the served one."""
+        """Whether the caller may write to branches that are not the served branch."""
         return may_branch(self.actor, "update", self.schema)
 
     @property
@@ -77,7 +77,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """An operation's OpenAPI description, without what can be derived from its row."""
+    """The OpenAPI description of an operation, without the parts that can be derived from its row."""
 
     summary: str
     answers: Mapping[int, JsonSchema]
@@ -90,17 +90,18 @@ class Docs:
 class Operation:
     """One method of one path.
 
-    - `path`: variables are written as in OpenAPI, optionally with a converter after a colon (CONVERTERS)
-    - `permission`: minimum requirement for the caller; the handler may require more
-    - `docs`: OpenAPI description. A string means that OpenAPI omits the operation, and says why.
-    - `max_body`: size limit of bodies in bytes; None for the upload limit. For callers without permission,
-      the limit is SMALL_BODY_BYTES.
-    - `runs_inline`: handled by the entrance itself, without a handler or thread pool
-    - `waits`: may wait long for another process, and uses a separate thread pool
+    - `path`: the variables are written as in OpenAPI, optionally with a converter after a colon (CONVERTERS)
+    - `permission`: the minimum permission that the caller needs. The handler may require more.
+    - `docs`: the OpenAPI description. If this is a string, the OpenAPI document omits the operation, and the
+      string contains the reason.
+    - `max_body`: the size limit for bodies in bytes, or None for the upload limit. If the caller lacks the
+      permission, the limit is SMALL_BODY_BYTES.
+    - `runs_inline`: whether the entrance handles the operation itself, without a handler or thread pool
+    - `waits`: whether the operation may wait long for another process. It then uses a separate thread pool.
     - `branch`, `dry_run`: whether these parameters are supported
-    - `slash`: whether the path may end in a slash
-    - `always_fails`: always returns an error with an explanation. The header `Allow` does not list the
-      method.
+    - `slash`: whether the path may end with a slash
+    - `always_fails`: whether every response is an error with an explanation. The `Allow` header does not list
+      the method.
     - `kind`: the kind of content types to which the row applies
     """
 
@@ -136,16 +137,17 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths share a prefix. Properties also apply to unknown paths with that
-    prefix.
+    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix have the
+    same properties.
 
-    - `name`: label for requests in metrics
-    - `parts`: first path segments; for paths below /api, written as `api/` and the second segment
-    - `takes_at`: reads accept `at`, a past commit
+    - `name`: the label for requests in metrics
+    - `parts`: the first segments of paths in this area. For paths below /api, each is `api/` and the second
+      segment.
+    - `takes_at`: reads accept the parameter `at`, a past commit
     - `varies_by_commit`: responses depend on the served commit, and contain `Bifolio-Commit`
     - `uses_current_settings`: responses also depend on the current settings, so they are never immutable
     - `ignores_served_commit`: responses describe the repository's current state
-    - `may_query_accounts`: may wait for the accounts database, whoever the caller is
+    - `may_query_accounts`: requests by any caller may wait for the accounts database
     - `writes_site`: writes change files, so a server of a past commit rejects them
     """
 

@@ -64,7 +64,7 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the paging parameters for lists whose responses have no envelope."""
+    """Return the pagination parameters for lists whose responses have no envelope."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
@@ -72,7 +72,7 @@ def part_of(items: str) -> list[JsonSchema]:
 
 
 def _text_of(name: str, least: int) -> JsonSchema:
-    """Return the schema of a form's text field with a minimum length."""
+    """Return the schema for a text field in a form. The text has a minimum length."""
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
@@ -83,7 +83,7 @@ def _text_of(name: str, least: int) -> JsonSchema:
 def _form(fields: Mapping[str, int]) -> JsonSchema:
     """Return the description of a form's body. All fields are required.
 
-    Only the registration form forbids additional fields.
+    Only the registration form rejects additional fields.
     """
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
@@ -93,7 +93,7 @@ def _form(fields: Mapping[str, int]) -> JsonSchema:
 
 
 def _optional(**properties: Any) -> JsonSchema:
-    """Return the description of an optional body with only optional fields."""
+    """Return the description of an optional body whose fields are all optional."""
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
@@ -142,7 +142,7 @@ _OFF = (*READ_ONE, 413)  # 404, unless `auth.refresh` is set.
 def _sends(
     id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    """Return the operation for a form under `/api/auth` whose attempts are rate-limited."""
+    """Return the operation for a form under `/api/auth`. Attempts to submit this form are rate-limited."""
     docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 

@@ -1,6 +1,8 @@
-"""Permission predicates for operations. Arguments are the actor, the schema, and the path's content type.
+"""Functions that check a caller's permission for an operation. Their arguments are the actor, the schema, and
+the path's content type.
 
-They are the minimum for using an operation. Handlers check further permissions that depend on the request.
+They check the minimum permission for the operation. Handlers check further permissions that depend on the
+request.
 """
 
 from collections.abc import Callable
@@ -18,7 +20,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """Requires all of the given actions on a subject."""
+    """Permission check that requires all of the given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -31,16 +33,16 @@ class May:
 
 
 def may(subject: str, *actions: str) -> May:
-    """Return a predicate that requires actions on a subject."""
+    """Return a permission check that requires the given actions on a subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """Requires an action on the path's content type.
+    """Permission check that requires an action on the path's content type.
 
-    With `drafts`, permission for the type's drafts is sufficient. With `needs_drafts`, the type must have
-    drafts.
+    If `drafts` is True, a permission that only covers the type's drafts is sufficient. If `needs_drafts` is
+    True, the type must have drafts.
     """
 
     action: str
@@ -56,7 +58,7 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return True: everyone may use the operation."""
+    """Return True, because everyone may use the operation."""
     return True
 
 
@@ -66,7 +68,7 @@ def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one type, and is not the public."""
+    """Whether the actor may write documents of at least one type. The public may never undo writes."""
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
 

@@ -1,4 +1,4 @@
-"""Operations across all types that the caller may find: `/search` (docs/search.md) and `/overview`."""
+"""Operations that cover all types the caller may find: `/search` (docs/search.md) and `/overview`."""
 
 from server.api.operations.json_schema import (
     COUNT,

@@ -1,4 +1,4 @@
-"""Operations about the site and its server, and HTML pages."""
+"""Operations for the site and its server, and the HTML pages."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -54,7 +54,7 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    """Return the operations to list content types or components, and to get one of them."""
+    """Return two operations: one lists all content types or components, and the other returns one of them."""
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "A uid, such as `api::article.article`.")

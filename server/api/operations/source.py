@@ -1,4 +1,6 @@
-"""Operations under `/source` and `/problems`: documents' files, and problems in them (docs/files.md)."""
+"""Operations under `/source` and `/problems`: the documents' files, and the problems in these files
+(docs/files.md).
+"""
 
 from server.api.operations.history import PAGES, TYPE
 from server.api.operations.json_schema import (
@@ -49,7 +51,7 @@ _ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """Return the operations to read and write a document's file."""
+    """Return the operations that read and write a document's file."""
     shown = Docs(
         "Get the source file of a document",
         {200: answer("Path and text of the file.", _ANSWER)},

@@ -1,9 +1,10 @@
-"""The table of operations, and lookup by path.
+"""The table of operations, and functions that look up operations by path.
 
-Many things are derived from this table: Flask's rules, 405 and `Allow`, body limits, support for `at`,
-waiting for accounts, metrics labels and the OpenAPI document.
+Many parts of the server are derived from this table: Flask's rules, status 405 and the `Allow` header, size
+limits for bodies, support for the parameter `at`, waiting for accounts, metrics labels and the OpenAPI
+document.
 
-To add an operation, add a row to an area, and a handler with the row's id in `server.api.routes`.
+To add an operation, add a row to an area, and add a handler with the row's id in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -66,7 +67,9 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area for a path. It depends on the first path segment, or below /api on the second."""
+    """Return the area for a path. The first path segment determines the area. Below /api, the second segment
+    determines it.
+    """
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
         return _BELOW_API.get(parts[2], CONTENT)
@@ -74,12 +77,12 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """Return the index in ROUTES of a path's metrics label."""
+    """Return the index in ROUTES of the metrics label for a path."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield the operations at a path, each with its content type or None."""
+    """Yield the operations at a path. Each is paired with its content type, or with None."""
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -89,7 +92,9 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the methods that a path supports, in the order for `Allow`. Returns () for unknown paths."""
+    """Return the methods that a path supports, in the order for the `Allow` header. Returns () for unknown
+    paths.
+    """
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]
     return (*methods, *["HEAD"] * ("GET" in found), "OPTIONS") if methods else ()

@@ -1,1 +1,1 @@
-"""Flask handlers of operations, one module per part of the API, and code that handlers share."""
+"""Flask handlers for the operations, one module for each part of the API, and code that they share."""

@@ -1,4 +1,4 @@
-"""Handler for POST /batch: several writes that succeed or fail together (docs/batch.md)."""
+"""Handler for POST /batch. If one of the writes in a batch fails, none is applied (docs/batch.md)."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -75,7 +75,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Parse a body into operations and commit message. Raises ValidationError."""
+    """Parse a body into its operations and the commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('A batch must be an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -101,7 +101,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield a batch's operations. Each is parsed only when it is needed."""
+    """Yield the operations in a batch. Each operation is only parsed when it is needed."""
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -136,9 +136,9 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the type and document id for a path.
+    """Return the type and the document id for a path.
 
-    Raises ForbiddenError first if the caller may neither find nor write the type, so that no other error
+    If the caller may neither find nor write the type, ForbiddenError is raised first, so that no other error
     reveals anything about the type. Raises ValidationError if the verb can't be used with the path.
     """
     schema = caller.state.schema
@@ -174,10 +174,10 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for an operation's result. It shows the document's state after the whole batch.
+    """Return the JSON for the result of an operation. It contains the document's state after the whole batch.
 
-    `body` is None if the document was deleted, or if it is too large for a response. The write is complete in
-    both cases.
+    `body` is None if the document was deleted, or if the document is too large for a response. In both cases,
+    the write was saved.
     """
     try:
         shown = written.render()

@@ -88,7 +88,7 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a body into the new branch's name and start point. Raises ValidationError."""
+    """Parse a body into the name and the start point of a new branch. Raises ValidationError."""
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -98,9 +98,10 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a body into target branch, commit message and conflict resolution. Raises ValidationError.
+    """Parse a body into the target branch, the commit message and the conflict resolution. Raises
+    ValidationError.
 
-    The target branch is "" for the served branch.
+    The target branch is "" if it is the served branch.
     """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -119,7 +120,7 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return the JSON for a changed document. Raises LimitError if the response would get too large."""
+    """Return the JSON for a changed document. Raises LimitError if the response would become too large."""
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

@@ -1,6 +1,6 @@
-"""Handlers for writes of content, and for actions such as publish (docs/writing.md).
+"""Handlers for writes to content, and for actions such as publish (docs/writing.md).
 
-Reads are handled by `server.api.entrance`.
+Content reads are handled by `server.api.entrance`.
 """
 
 from functools import partial

@@ -1,4 +1,4 @@
-"""`GET /events` as an event stream: where the stream starts, and limits on open streams."""
+"""`GET /events` as an event stream: the position at which a stream starts, and the limits on open streams."""
 
 from flask import Request, Response
 
@@ -20,16 +20,17 @@ TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address;
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether the request accepts an event stream."""
+    """Whether a request accepts an event stream as its response."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return a stream that starts after `Last-Event-ID`, or else after event `since`, or else now.
+    """Return an event stream. It starts after the event in the `Last-Event-ID` header. Without this header,
+    it starts after the event `since`. If `since` is not given either, it starts with the next new event.
 
-    Raises BusyError if too many streams are open, in total or for this client.
+    Raises BusyError if too many streams are open, either in total or for this client.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""

@@ -81,7 +81,7 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the reload script, with the names of events inserted."""
+    """Return the reload script. The names of the events are inserted into the script."""
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
@@ -89,10 +89,10 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags that the response to a URL path with query has.
+    """Return the cache tags for the response to a URL path with a query.
 
-    `subjects` are the types that responses about all content may include. If a document does not exist,
-    returns the tags that it would have. Raises ValidationError and the errors of a read.
+    `subjects` contains the types that a response about all content may include. If a document does not exist,
+    the tags that it would have are returned. Raises ValidationError and the errors that a read raises.
     """
     if not isinstance(address, str):
         raise ValidationError('"of" must be the path of a request, such as /api/articles?populate=author')

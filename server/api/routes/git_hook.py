@@ -1,6 +1,7 @@
-"""Handler for `POST /git/hook`, the webhook that a git host calls after a push. A shared secret signs it.
+"""Handler for `POST /git/hook`, the webhook that a git host calls after a push. Requests are signed with a
+shared secret.
 
-A request only triggers a fetch from the configured remote, so even a forged one would be harmless.
+A request only triggers a fetch from the configured remote, so even a forged request would be harmless.
 """
 
 import hmac
@@ -27,9 +28,10 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header: a prefix, then the body's HMAC-SHA-256 in hexadecimal.
+    """A kind of signature header. Its value is a prefix, followed by the HMAC-SHA-256 of the body in
+    hexadecimal.
 
-    If `plain` is set, the header contains the secret itself instead.
+    If `plain` is True, the header contains the secret itself instead.
     """
 
     header: str
@@ -37,7 +39,9 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether a header's value is correct for the secret and body. Takes constant time."""
+        """Whether the value of a header is correct for the secret and the body. The comparison takes constant
+        time.
+        """
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
         expected = self.prefix + hmac.new(secret.encode(), body, "sha256").hexdigest()
@@ -71,7 +75,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. `notices` notify other machines of the pushed commit."""
+    """Register the handler. `notices` notifies other machines about the pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -91,14 +95,14 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """Return the raw body, which the signature covers. Raises PayloadTooLargeError."""
+    """Return the raw body, because the signature is computed from it. Raises PayloadTooLargeError."""
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """Parse the body, which is JSON or a form with JSON in the field `payload`. Raises ValidationError."""
+    """Parse the body. It is JSON, or a form with JSON in the field `payload`. Raises ValidationError."""
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -109,9 +113,9 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch with its commit, which is "" if unknown.
+    """Yield each pushed branch with its commit. The commit is "" if it is unknown.
 
-    Yields nothing if the event is not a push.
+    If the event is not a push, nothing is yielded.
     """
     if not isinstance(told, dict):
         return

@@ -1,4 +1,4 @@
-"""Registry of handlers by operation id (`server.api.operations.table`)."""
+"""Registry of handlers. The operation ids in `server.api.operations.table` are its keys."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,15 +11,16 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. It is used as a decorator: `@handles("findUsers")`."""
+    """Registry of handlers. It is used as a decorator, for example `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a handler for operations. Path variables become its arguments.
+        """Return a decorator that registers a handler for operations. The handler's arguments are the path's
+        variables.
 
-        Raises KeyError for an unknown operation id.
+        Raises KeyError if an operation id is unknown.
         """
 
         def bind(handler: Handler) -> Handler:

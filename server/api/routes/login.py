@@ -1,4 +1,4 @@
-"""Password checks, login responses with tokens, and the refresh token's cookie."""
+"""Password checks, responses to logins, and the cookie with the refresh token."""
 
 import re
 from collections.abc import Mapping
@@ -46,9 +46,10 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """Check the identifier and password in a body, and return the user. The attempt is rate-limited.
+    """Check the identifier and password in a body, and return the user. Attempts are rate-limited.
 
-    Raises ValidationError, RateLimitError, and ApplicationError if the user is blocked or not confirmed.
+    Raises ValidationError and RateLimitError. Raises ApplicationError if the user is blocked or not
+    confirmed.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -66,18 +67,20 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return an attempt for the account with this identifier, or for the identifier if no account has it."""
+    """Return an attempt for the account with this identifier. If no account has the identifier, the attempt
+    is for the identifier itself.
+    """
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return an attempt for the user's account, or for the identifier if `user` is None."""
+    """Return an attempt for the user's account. If `user` is None, the attempt is for the identifier."""
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count an attempt, and return the keys that were charged.
+    """Count an attempt, and return the keys for which it was counted.
 
     Raises RateLimitError if a limit is reached.
     """
@@ -88,7 +91,7 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a body, truncated to its maximum length, or ""."""
+    """Return the `deviceId` in a body, or "". If it is too long, it is truncated."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
@@ -102,7 +105,10 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Return the login response for a user who has proved the password. `body` may have a `deviceId`."""
+    """Return the response to a login by a user whose password was checked.
+
+    `body` may contain a `deviceId`.
+    """
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
     if not settings.auth.refresh:
@@ -114,7 +120,9 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return the response with an access token, and with a refresh token in its body or a cookie."""
+    """Return the response with an access token and a refresh token. The refresh token is in the body or in a
+    cookie.
+    """
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
     access = sessions.access_token(user, login, settings.auth.access_token.total_seconds())
@@ -127,14 +135,15 @@ def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, 
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """Delete the refresh token's cookie in the browser."""
+    """Delete the cookie with the refresh token in the browser."""
     _set_cookie(request, response, "", expires=0)
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
     """Whether to send the refresh token in a cookie.
 
-    If the request sent a refresh token in a cookie, the response never contains the new one in its body.
+    This is the case if the settings or the request's header require it, or if the request itself contained a
+    refresh token in a cookie.
     """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
@@ -143,8 +152,8 @@ def in_cookie(request: Request, settings: Settings) -> bool:
 def read_sign_in(request: Request) -> object:
     """Parse the body of a sign-in request. Raises ValidationError.
 
-    If sign-in sets a cookie, forms are rejected. Otherwise any site could make a browser submit one, which
-    would sign the user in to someone else's account.
+    If the sign-in sets a cookie, forms are rejected. Otherwise any website could make a browser submit a form
+    that signs the user in to someone else's account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("auth.cookie is set, so the body must be JSON")
@@ -159,7 +168,9 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for the device in a User-Agent header, such as Firefox on Linux, or None."""
+    """Return a name for the device in a User-Agent header, such as Firefox on Linux. Returns None if it is
+    unknown.
+    """
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None
 

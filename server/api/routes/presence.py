@@ -80,7 +80,10 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the requested type and document id; "" means all. Raises ValidationError."""
+    """Return the requested type and document id.
+
+    "" means all types or all documents. Raises ValidationError.
+    """
     for key in asked:
         if key not in PARAMETERS:
             raise ValidationError(f'There is no parameter "{key[:_MAX_QUOTED_CHARS]}"')
@@ -95,7 +98,9 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a body into type, document id, locale and field. Raises ValidationError and NotFoundError."""
+    """Parse a body into a type, a document id, a locale and a field. Raises ValidationError and
+    NotFoundError.
+    """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
             'The body must be like {"type": "article", "documentId": "…", "field": "title"}'
@@ -117,7 +122,7 @@ def _read_place(
 
 
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
-    """Return the type with this name. Raises ValidationError.
+    """Return the type with this name. Raises ValidationError if there is none.
 
     `types` contains the types for which the caller may see presence (`may_attend`).
     """

@@ -1,4 +1,6 @@
-"""Handlers for `/problems`: the same problems that `bifolio check` reports, and fixes for them."""
+"""Handlers for `/problems`. They return the same problems that `bifolio check` reports, and can fix some of
+them.
+"""
 
 from typing import Any
 
@@ -97,7 +99,9 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Whether `before` is null or missing, or `after` is null (but not missing)."""
+    """Whether the value `name` in a fix is null. A missing `before` is treated as null, a missing `after` is
+    not.
+    """
     if not isinstance(given, dict) or given.get(name) is not None:
         return False
     return name == "before" or (name == "after" and name in given)

@@ -58,16 +58,17 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the requested kind of content types; "" means both. Raises ValidationError."""
+    """Return the requested kind of content types. "" means both kinds. Raises ValidationError."""
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return when the settings file was created and last changed.
+    """Return the times when the settings file was created and last changed.
 
-    Without that file, both are the time of the site's first commit, or without commits the time of loading.
+    If the file is missing, both times are the time of the site's first commit. If there are no commits
+    either, both are the time when the site was loaded.
     """
     committed = site.git.committed
     try:

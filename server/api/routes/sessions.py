@@ -1,4 +1,4 @@
-"""Handlers for /api/auth/refresh, logout and sessions.
+"""Handlers for /api/auth/refresh, /api/auth/logout and /api/auth/sessions.
 
 These paths return 404 unless `auth.refresh` is set.
 """
@@ -44,7 +44,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return body if isinstance(body, dict) else {}
 
     def refresh_token() -> str:
-        """Return the refresh token in the request's cookie or body, or ""."""
+        """Return the refresh token in the request's cookie or body. Returns "" if there is none."""
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
@@ -95,7 +95,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """Return the JSON that describes a login to its user. It contains no tokens."""
+    """Return the JSON that describes a login to its own user. It contains no tokens."""
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

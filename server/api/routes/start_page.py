@@ -1,6 +1,8 @@
-"""Handlers for GET /: an overview of the site's content, in HTML for people and JSON for programs.
+"""Handlers for GET /. They return an overview of the site's content, as HTML for people and as JSON for
+programs.
 
-The overview contains only types that the caller may find. Without credentials, these are the public's types.
+The overview contains only types that the caller may find. If the request has no credentials, these are the
+types that the public may find.
 """
 
 import re
@@ -67,13 +69,16 @@ def bind(handles: Handlers) -> None:
 
 
 def _refuse_programs() -> None:
-    """Raise NotFoundError if the path is under `/api` and the client prefers JSON."""
+    """Raise NotFoundError if the path is below `/api` and the client prefers JSON."""
     if request.path.startswith("/api") and _wants_json():
         raise NotFoundError()
 
 
 def _wants_json() -> bool:
-    """Whether to respond in JSON. Browsers prefer text/html; programs such as curl accept anything."""
+    """Whether to respond in JSON.
+
+    Browsers prefer text/html, but programs such as curl accept any media type.
+    """
     return request.accept_mimetypes.best_match(("application/json", "text/html")) != "text/html"
 
 
@@ -93,7 +98,9 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries that find something: one with a filter, one with a relation."""
+    """Return up to two example queries that match documents. One has a filter, the other populates a
+    relation.
+    """
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
     )
@@ -124,7 +131,7 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return an example word for searching: the longest word in a text, or "" if all are too short."""
+    """Return an example for a search: the longest word in a text. Returns "" if all words are too short."""
     texts = (
         _value(type_, document, a)
         for document in documents

@@ -1,4 +1,4 @@
-"""Handlers for /api/upload: media files. As in Strapi, responses have no envelope."""
+"""Handlers for media files under /api/upload. As in Strapi, the responses have no envelope."""
 
 import tempfile
 import time
@@ -109,7 +109,9 @@ def _with_cache_tags(response: Response, query: Query) -> Response:
 
 
 def _key(value: Any) -> str:
-    """Return the file id in the parameter `id`, or "". Raises ValidationError if there are several."""
+    """Return the file id in the parameter `id`, or "". Raises ValidationError if the request contains several
+    ids.
+    """
     if not isinstance(value, str | None):
         raise ValidationError("File id is required and must be a single value")
     return value or ""
@@ -120,7 +122,7 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    """Return the files in a form, each with its `fileInfo`. Raises ValidationError."""
+    """Return the files in a form. Each file is paired with its `fileInfo`. Raises ValidationError."""
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
@@ -141,7 +143,7 @@ def _attachment(form: Form) -> Attachment | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files left by interrupted uploads, after no change for `ABANDONED_FILE_AGE_S`."""
+    """Delete files from interrupted uploads that have not changed for `ABANDONED_FILE_AGE_S`."""
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
@@ -150,9 +152,10 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the request's form. Files are streamed to disk.
+    """Context manager: parse the form in the request. Its files are streamed to disk.
 
-    On exit, files that were not moved elsewhere are deleted. Raises StorageError if files can't be stored.
+    On exit, all files that have not been moved elsewhere are deleted. Raises StorageError if a file can't be
+    stored.
     """
     with ExitStack() as stack:
 

@@ -1,4 +1,7 @@
-"""Handler for GET /uploads/…: media files in content/uploads/, a bucket or a commit."""
+"""Handler for GET /uploads/….
+
+It returns media files from content/uploads/, from a bucket, or from a commit.
+"""
 
 import os
 
@@ -23,7 +26,7 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        # Files that are not public now must not be in shared caches.
+        # If a file is currently not public, shared caches must not store it.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
             response.cache_control.private = True
@@ -38,7 +41,9 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return the response with a file, or with the requested range of the file."""
+    """Return the response with a file. If the request asks for a range, the response contains only this
+    range.
+    """
     file = found.file
     size = os.fstat(file.fileno()).st_size
     response = send_file(

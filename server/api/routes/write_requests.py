@@ -1,7 +1,7 @@
-"""Shared parts of write requests: branch, dry run, undo, commit message, and responses.
+"""Code that all handlers for writes share: branches, dry runs, undo, commit messages, and responses.
 
-A dry run is requested with a parameter, not with the header `Prefer` (RFC 7240): servers may ignore
-preferences, and ignoring this one would change data.
+A dry run is requested with a query parameter. The header `Prefer` (RFC 7240) is not used for this, because
+servers may ignore preferences. If a server ignored the preference for a dry run, it would change data.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """For a write with `?branch=NAME`, make the request use the state of that branch.
+    """If a write has the parameter `branch`, make the request use the state of this branch.
 
-    Raises ForbiddenError, ValidationError, and the errors of `Writes.on_branch`.
+    Raises ForbiddenError, ValidationError, and the errors that `Writes.on_branch` raises.
     """
     environ = request.environ
     if request.method not in WRITE_METHODS or "branch" not in environ.get("QUERY_STRING", ""):
@@ -55,9 +55,10 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Raise ValidationError if a dry run is not supported, or if its parameter is misspelled.
+    """Raise ValidationError if the operation does not support dry runs, or if the parameter's name is
+    misspelled.
 
-    Unlike other misspelled parameters, this one can't be ignored: the request would change data.
+    Other misspelled parameters are ignored. This one can't be ignored, because the request would change data.
     """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
@@ -72,7 +73,7 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Whether a parameter is `dryRun` or a misspelling of it, such as `dry_run`."""
+    """Whether the name of a parameter is `dryRun` or a similar name, such as `dry_run`."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 
@@ -83,7 +84,9 @@ def is_dry_run() -> bool:
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message in a request's header, or `otherwise`. Raises ValidationError if too long."""
+    """Return the commit message in the request's header. If there is none, return `otherwise`. Raises
+    ValidationError if the message is too long.
+    """
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
         raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
@@ -91,7 +94,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the values in a body of the form `{"data": {…}}`, or None."""
+    """Return the values in a body with the form `{"data": {…}}`, or None."""
     return body.get("data") if isinstance(body, dict) else None
 
 
@@ -99,7 +102,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response for a command that wrote one document, or for its dry run."""
+    """Return the response to a command that wrote one document, or to its dry run."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -113,20 +116,20 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    """Return the response for a dry run: the files that would change."""
+    """Return the response to a dry run. It contains the files that would change."""
     shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
     return answer_within(request, {"data": {"files": shown}})
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the key `undo` for a response body, or {} if the write can't be undone."""
+    """Return the key `undo` for a response body. Returns {} if the write can't be undone."""
     if offer is None:
         return {}
     return {"undo": {"id": offer.id, "expires": from_seconds(offer.expires.timestamp())}}
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add headers with an undo offer to a response, if there is an offer."""
+    """If the write can be undone, add headers to the response that describe how to undo it."""
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))
         response.headers[APPLIED] = ", ".join(applied)

@@ -1,1 +1,1 @@
-"""Processes and connections: supervised workers, each with an HTTP/1.1 server on an event loop."""
+"""Processes and connections: a supervisor, and workers that each run an HTTP/1.1 server on an event loop."""

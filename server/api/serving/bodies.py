@@ -1,7 +1,8 @@
-"""Receiving of request bodies, before the app handles the request. Size and time are limited.
+"""Receiving of request bodies before the app handles the request. The size of a body and the time to receive
+it are limited.
 
-A small body is stored in memory, a large one in an unnamed file on the site's disk. A client that stops
-sending or sends too slowly is disconnected before its request has any effect.
+A small body is stored in memory, and a large body in an unnamed file on the site's disk. If a client stops
+sending or sends too slowly, it is disconnected before its request has any effect.
 """
 
 import asyncio
@@ -17,7 +18,7 @@ MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected 
 SMALL_BODY_BYTES = 64 * 1024  # Limit for most bodies, and for all senders without permission.
 MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies with a file's text, or with many file names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
-MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Limit for all bodies that a process is receiving.
+MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Limit for the total size of all bodies that a process is receiving.
 # Additional limit for small bodies, enough for one per connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # Maximum time without receiving anything.
@@ -25,15 +26,15 @@ BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
 
 
 class Exchange(Protocol):
-    """A request whose body is to be received."""
+    """Interface of a request whose body is to be received."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receives all request bodies in a process, on its event loop. `folder` creates the folder for large
-    ones.
+    """Receives all request bodies in a process, on the process's event loop. `folder` is a function that
+    creates the folder for large bodies.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -79,14 +80,14 @@ class Receiver:
 
 
 class _Body:
-    """A body that is being received, in memory or on disk."""
+    """A body that is being received. It is stored in memory or on disk."""
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
         self.file: IO[bytes] = BytesIO()
 
     def write(self, chunk: bytes) -> None:
-        """Append a part. Raises OSError."""
+        """Append a part to the body. Raises OSError."""
         if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > MAX_MEMORY_BYTES:
             on_disk = TemporaryFile(dir=self._folder())  # noqa: SIM115
             on_disk.write(self.file.getbuffer())

@@ -1,4 +1,4 @@
-"""Thread pool that takes turns between clients, so one client's many requests don't delay the others."""
+"""Thread pool in which clients take turns, so many requests from one client don't delay other clients."""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -11,7 +11,7 @@ from typing import Any
 class ClientThreads:
     """A thread pool with one queue per client. Clients with queued work take turns.
 
-    A single client can use all threads except `reserved` ones.
+    A single client can use all threads except the `reserved` threads.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
@@ -22,7 +22,7 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # number of busy threads per client
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a call for a client. Returns a future."""
+        """Queue a function call for a client. Return a future for its result."""
         future: Future[Any] = Future()
         with self._lock:
             self._queues.setdefault(client, deque()).append((future, partial(work, *args)))

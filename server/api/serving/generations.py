@@ -1,8 +1,8 @@
-"""Generations of workers. All workers of a generation are forked from one process, and share its memory.
+"""Generations of workers. All workers in a generation are forked from one process and share its memory.
 
-If a change affects all of a large site, a new process loads the site, and forks the next generation of
-workers. When they can handle requests, the previous generation ends. The site is thus read only once, and
-stored in memory only once.
+If a change affects all of a large site, a new process loads the site and forks the next generation of
+workers. As soon as these workers can handle requests, the previous generation ends. The site is therefore
+read and stored in memory only once, not once per worker.
 
 The first process does not load the site, because it could never free that memory.
 """
@@ -37,10 +37,11 @@ RETIRE = b"r"
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation, as seen by its own processes: a number from 1, and two pipes to the first process.
+    """A generation, as seen by its own processes. It has a number, which starts at 1, and two pipes to the
+    first process.
 
-    The first process writes to `leash` to retire the generation, and closes it to end the generation. The
-    generation writes messages to `news`.
+    The first process writes to `leash` to retire the generation, and closes `leash` to end the generation.
+    The generation sends messages to the first process through `news`.
     """
 
     number: int
@@ -48,11 +49,13 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker of this generation handles requests, so the previous generation can retire."""
+        """Report that a worker in this generation can handle requests. The previous generation can then
+        retire.
+        """
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
-        """Request another generation. Ignored while one is already starting."""
+        """Request a new generation. The request is ignored while another generation is already starting."""
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
@@ -62,7 +65,7 @@ class Generation:
 
 @dataclass(slots=True)
 class _Process:
-    """A generation's main process, and the end of its leash held by the first process."""
+    """The main process of a generation, and the first process's end of the generation's leash."""
 
     number: int
     pid: int
@@ -71,11 +74,12 @@ class _Process:
 
 
 class Generations:
-    """Runs `serve` in one process per generation, until a signal ends them all.
+    """Runs `serve` in one process per generation, until a signal ends all generations.
 
     - `ended` is called after a replaced generation has ended.
-    - `offer`: another server can take over the port. All generations then retire.
-    - `renew` renews the site's lease if due. It returns the seconds until the next call, or None for never.
+    - `offer` lets another server take over the port. All generations then retire.
+    - `renew` renews the lease on the site's folder if a renewal is due. It returns the seconds until the next
+      call, or None if no further call is needed.
     """
 
     def __init__(
@@ -98,9 +102,10 @@ class Generations:
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal arrives or another server takes over. Returns the exit status.
+        """Run until a signal arrives or another server takes over. Return the exit status.
 
-        If the first generation can't start, this is its exit status, otherwise 0.
+        The exit status is 0, unless the first generation fails to start. In that case, its exit status is
+        returned.
         """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
@@ -117,7 +122,9 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due. Returns the seconds until then, or None."""
+        """Fork the next generation if it is due. If it is due later, return the seconds until then, otherwise
+        None.
+        """
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
@@ -193,7 +200,9 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation, because another server takes over. Open requests are finished."""
+        """Retire the current generation because another server is taking over. Open requests are finished
+        first.
+        """
         self._leaving = True
         self._offer.close()
         if self._next:
@@ -204,7 +213,7 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap ended processes. Returns the exit status if the first generation could not start."""
+        """Reap processes that have ended. If the first generation failed to start, return its exit status."""
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -228,7 +237,7 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        """Log that a generation failed, and schedule another one after a pause."""
+        """Log that a generation has failed. Schedule the next generation after a pause."""
         if self._leaving:
             return
         self._failures += 1
@@ -242,7 +251,7 @@ class Generations:
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
         """Send SIGTERM to all generations. After a timeout, send SIGKILL.
 
-        A further signal is passed on as SIGTERM.
+        If another signal arrives, send SIGTERM again.
         """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S

@@ -1,4 +1,4 @@
-"""Conversion of HTTP/1.1 heads: requests to WSGI environs, and responses to bytes."""
+"""Conversion of HTTP/1.1 heads. Request heads are converted to WSGI environs, and response heads to bytes."""
 
 import re
 import sys
@@ -44,7 +44,7 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return the part of the environ that is the same for all requests on a connection."""
+    """Return the part of the WSGI environ that is the same for all requests on a connection."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -54,16 +54,18 @@ def environ_of_connection(client: Sequence[object], server: Sequence[object]) ->
 
 
 def bracketed(host: str) -> str:
-    """Return an address as written before a port: IPv6 addresses get brackets."""
+    """Return an address in the form that is used before a port. IPv6 addresses are put in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return a request's WSGI environ without the connection's part, or None if the target is invalid.
+    """Return a request's WSGI environ, without the keys from `environ_of_connection`. Returns None if the
+    target is invalid.
 
-    If the request must be rejected because of its headers, the error is in the environ under REFUSED.
+    If the request must be rejected because of its headers, the environ contains the error under the key
+    REFUSED.
     """
     found = _split(target)
     if found is None:
@@ -93,7 +95,7 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The status line and the app's headers of a response, as bytes."""
+    """The status line of a response and the headers from the app, as bytes."""
 
     lines: bytes
     has_length: bool
@@ -112,7 +114,7 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Percent-encode raw UTF-8 in the request line. Some clients send it unencoded."""
+    """Percent-encode raw UTF-8 in the request line, because some clients send it unencoded."""
     line, end, rest = data.partition(b"\n")
     try:
         line.decode()
@@ -145,7 +147,7 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """Return the error if a request must be rejected because of its headers, or None."""
+    """Return the error if a request must be rejected because of its headers. Otherwise return None."""
     if unreadable:  # Headers whose values are not ASCII.
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
@@ -167,9 +169,11 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # Saves 1.2 µs for a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    """Return a header's WSGI key, or "" to drop the header because its name contains an underscore.
+    """Return the WSGI key for a header. Returns "" if the header must be dropped because its name contains an
+    underscore.
 
-    Such a name has the same key as the name with hyphens, so clients could forge a header that a proxy sets.
+    In WSGI, a name with underscores has the same key as the name with hyphens. A client could therefore forge
+    a header that a proxy sets.
     """
     if b"_" in header:
         return ""

@@ -1,7 +1,7 @@
-"""Heartbeats of workers. Each worker increments a counter in memory shared with the supervisor.
+"""Heartbeats of workers. Each worker increments a counter in memory that it shares with the supervisor.
 
-A worker that was stopped (SIGSTOP, a debugger) or hangs in C code still holds its locks and connections.
-Since its counter stops, the supervisor can detect and replace it.
+A worker can be suspended (SIGSTOP, a debugger) or hang in C code. It then still holds its locks and
+connections. Because its counter no longer changes, the supervisor can detect and replace the worker.
 """
 
 import mmap
@@ -17,7 +17,9 @@ _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The workers' counters. Workers are numbered from 1. Create it before forking workers."""
+    """The workers' counters. Workers are numbered from 1. The object must be created before the workers are
+    forked.
+    """
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
         self._memory = mmap.mmap(-1, (workers + 1) * _COUNT.size)
@@ -27,7 +29,7 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start incrementing a worker's counter, on a thread in that worker."""
+        """Start a thread that increments a worker's counter. Call this in the worker itself."""
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
 
     def _run(self, number: int) -> None:

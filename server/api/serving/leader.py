@@ -1,7 +1,7 @@
-"""The leader: the one worker that runs background jobs for the whole server.
+"""The leader: the one worker that runs the background jobs for the whole server.
 
-To add a job, write a class in the package to which it belongs, add its intervals to `server.jobs.job`, and
-yield it in `jobs_of`.
+To add a job, write a class in the package to which the job belongs, add its intervals to `server.jobs.job`,
+and yield the job in `jobs_of`.
 """
 
 import threading
@@ -25,12 +25,12 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until no other worker leads, then runs the jobs until it is stopped."""
+    """A thread that waits until no other worker is the leader. It then runs the jobs until it is stopped."""
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` is called when this process becomes leader.
+        """`make_runner` is called when this process becomes the leader.
 
-        The thread first waits `pause_s` seconds.
+        The thread waits `pause_s` seconds before it first tries to become the leader.
         """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
@@ -41,7 +41,7 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, and let another worker lead. Waits up to 5 s."""
+        """Stop the jobs, so that another worker can become the leader. Wait up to 5 s until the jobs stop."""
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -58,7 +58,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield a site's jobs. `tell` receives progress messages about the search index."""
+    """Yield the jobs for a site. `tell` is called with progress messages about the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -78,7 +78,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each starts when the settings first require it."""
+    """Yield the jobs that connect to other servers. Each job starts as soon as the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

@@ -1,4 +1,4 @@
-"""Accepting of connections from a shared listener, and the number of unacknowledged bytes."""
+"""Accepting of connections from a shared listening socket, and counting of unacknowledged bytes."""
 
 import asyncio
 import socket
@@ -25,13 +25,17 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Accepts connections from a listener that is shared between processes, up to a limit.
+    """Accepts connections from a listening socket that several processes share. The number of open
+    connections is limited.
 
-    It accepts one connection at a time, so that idle processes get the next ones while this one is busy.
+    The acceptor accepts one connection at a time. While this process is busy, idle processes can therefore
+    accept the next connections.
     """
 
     def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """`make` creates the protocol for a connection. `most` is the maximum number of open connections."""
+        """`make` is a function that creates the protocol for a connection. `most` is the maximum number of
+        open connections.
+        """
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room = listener, make, most
         self._connecting: set[asyncio.Task[Any]] = set()
@@ -44,12 +48,12 @@ class Acceptor:
             self._listens = True
 
     def stop(self) -> None:
-        """Stop accepting. Other processes continue."""
+        """Stop accepting connections in this process. Other processes continue."""
         self._stopped = True
         self._pause()
 
     def left(self) -> None:
-        """Note that a connection has closed, so another one can be accepted."""
+        """Record that a connection was closed, so that another connection can be accepted."""
         self._room += 1
         self.start()
 

@@ -1,11 +1,12 @@
-"""Supervisor of a server's workers. It forks them, and replaces workers that end.
+"""Supervisor for a server's workers. It forks the workers, and replaces each worker that ends.
 
-A worker whose heartbeat stops may hang or be suspended, while holding locks and connections. The supervisor
-kills and replaces such a worker, so that it can't continue later and acknowledge a write.
+If a worker's heartbeat stops, the worker may be hanging or suspended while it holds locks and connections.
+The supervisor kills and replaces this worker. Otherwise the worker could continue later and acknowledge a
+write.
 
-A worker that ends early is replaced after a pause, which grows with each early end. If workers keep failing,
-the server thus stays up, logs the reason, and uses few resources. If the supervisor itself ends for any
-reason, its workers end too.
+A worker that ends early is replaced after a pause, and the pause becomes longer with each early end. If
+workers keep failing, the server therefore stays up, logs the reason, and uses few resources. If the
+supervisor itself ends for any reason, its workers end too.
 """
 
 import logging
@@ -35,22 +36,22 @@ IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `pid` is 0 if there is none. `at` is when it started, or when it may be
-    restarted.
+    """The slot for one worker. `pid` is 0 if no worker is running. `at` is the time when the worker started,
+    or when it may be restarted.
     """
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # consecutive early ends and failed starts
+    deaths: int = 0  # number of early ends and failed starts in a row
     is_hung: bool = False  # whether it was killed because its heartbeat stopped
 
 
 class Supervisor:
-    """Runs `work` in `count` processes until a signal ends them all.
+    """Runs `work` in `count` processes until a signal ends all of them.
 
-    A byte on `leash` (see `generations`) retires the workers: each calls `retire`, finishes its open requests
-    and ends. If the other end of the leash closes, the supervisor ends.
+    A byte on `leash` (see `generations`) retires the workers: each worker calls `retire`, finishes its open
+    requests and ends. If the other end of the leash is closed, the supervisor ends.
     """
 
     def __init__(
@@ -68,10 +69,10 @@ class Supervisor:
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run and replace workers until SIGTERM, SIGINT or SIGHUP.
+        """Run and replace workers until SIGTERM, SIGINT or SIGHUP arrives.
 
-        Workers then get SIGTERM, and STOP_TIMEOUT_S to finish open requests. A second signal kills them
-        immediately.
+        The workers then receive SIGTERM and can use up to STOP_TIMEOUT_S to finish open requests. A second
+        signal kills them immediately.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
@@ -93,7 +94,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers. Wait until they have ended, a signal arrives or time runs out."""
+        """Retire all workers. Wait until they have ended, a signal arrives, or the timeout expires."""
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -104,7 +105,7 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Returns the seconds until the next one is due, or `inf`."""
+        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf`."""
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -113,7 +114,7 @@ class Supervisor:
         return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
-        """Fork a worker. If the system can't fork, schedule another attempt."""
+        """Fork a worker. If the fork fails, schedule another attempt."""
         try:
             self._heartbeats.expect(place.number, now)
             place.pid, place.at = self._fork(place.number), now
@@ -124,7 +125,7 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill workers whose heartbeats have stopped. SIGKILL works for suspended processes as well."""
+        """Kill workers whose heartbeats have stopped. SIGKILL also ends suspended processes."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -173,7 +174,7 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap workers that have ended, and log each one unless all are ending."""
+        """Reap workers that have ended. Log each of them, unless the server is stopping all workers."""
         multiprocessing.active_children()  # This reaps other child processes.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
@@ -219,9 +220,9 @@ def arriving_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Context manager: catch signals, and return a function that waits for them.
 
-    The function waits up to the given seconds, and returns the numbers of the signals received. It also
-    returns when one of the descriptors in `beside` becomes readable. An end signal that is already ignored
-    (nohup) stays ignored.
+    The function waits up to the given number of seconds, and returns the numbers of the received signals. It
+    also returns as soon as one of the descriptors in `beside` becomes readable. If an end signal is already
+    ignored (nohup), it stays ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -258,9 +259,10 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker if a byte arrives on the lifeline. When the supervisor's end closes, end the worker.
+    """Retire this worker if a byte arrives on the lifeline. End the worker if the supervisor's end of the
+    lifeline is closed.
 
-    The worker ends by SIGTERM, or by force after STOP_TIMEOUT_S.
+    The worker is ended with SIGTERM. If it is still running after STOP_TIMEOUT_S, it is killed.
     """
     if os.read(lifeline, 1) and retire:
         retire()

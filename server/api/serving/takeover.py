@@ -1,14 +1,16 @@
-"""Takeover of a running server's port by another server for the same site, without rejecting requests.
+"""Takeover of a running server's port by another server for the same site. No request is rejected during a
+takeover.
 
-The first process of a server offers its listening socket through a Unix socket in `.bifolio/`, which only the
-server's user can access. A takeover has these steps:
+The first process of a server offers its listening socket through a Unix socket in `.bifolio/`. Only the user
+who runs the server can access this Unix socket. A takeover has these steps:
 
 - The new server requests the listening socket, and loads the site.
-- When it can handle requests, it notifies the old server, which then retires like a replaced generation.
-- Both accept connections from the same queue, so no connection is lost.
+- When the new server can handle requests, it notifies the old server. The old server then retires like a
+  replaced generation.
+- In the meantime, both servers accept connections from the same queue, so no connection is lost.
 
-If the new server fails to start, the old one continues. Clients of the Unix socket that send nothing don't
-block others.
+If the new server fails to start, the old server continues. A client that connects to the Unix socket but
+sends nothing does not block other clients.
 """
 
 import errno
@@ -34,13 +36,15 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A listening socket received from another server. That server continues until `answer` is called."""
+    """A listening socket that was received from another server. The other server continues until `answer` is
+    called.
+    """
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
 
     def answer(self) -> None:
-        """Notify the other server that this one is handling requests now."""
+        """Notify the other server that this server can now handle requests."""
         with suppress(OSError):  # The other server may have ended.
             self._other.send(_READY)
 
@@ -51,9 +55,10 @@ class Taken:
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Return the listening socket of a running server for the site at `root`, or None if there is none.
+    """Return the listening socket of the running server for the site at `root`. Returns None if no server is
+    running.
 
-    Raises SetupError if that server does not hand over its socket.
+    Raises SetupError if the running server does not hand over its socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -89,7 +94,7 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer of its listening socket to a new server. Used in the first process."""
+    """A server's offer to hand over its listening socket to a new server. Used in the first process."""
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
@@ -108,7 +113,7 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # Renamed when it is listening.
+                begun = f"{path}.new"  # It is renamed once it is listening.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
@@ -122,11 +127,11 @@ class Offer:
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """The file descriptors to wait for."""
+        """Return the file descriptors to wait for."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Handle requests for the socket. Returns True when a new server has taken over."""
+        """Handle requests for the listening socket. Returns True when a new server has taken over."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
@@ -147,13 +152,17 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Close the offer in this process. After a fork, the first process continues to offer."""
+        """Close this process's copy of the offer. If this process was forked, the first process still offers
+        the socket.
+        """
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Remove the Unix socket's file, unless another server has replaced it. Used in the first process."""
+        """Remove the file of the Unix socket, unless another server has replaced the file. Used in the first
+        process.
+        """
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
                 os.unlink(path)
@@ -167,7 +176,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Returns whether that succeeded."""
+        """Send the listening socket to another server. Returns whether the socket was sent."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -175,7 +184,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Two concurrent takeovers would result in two servers.
+                other.send(_BUSY)  # Two takeovers at once would leave two servers.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -186,13 +195,15 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return a file's identity: inode and time, because file systems may reuse inodes."""
+    """Return a file's identity: its inode number and its timestamp. The timestamp is needed because file
+    systems may reuse inode numbers.
+    """
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
 
 def sweep_sockets(root: Path) -> None:
-    """Remove Unix sockets without a listening server, such as those left by killed servers."""
+    """Remove Unix sockets on which no server is listening, such as sockets left behind by killed servers."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -207,9 +218,9 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if it has ended.
+    """Return a message from another server, or b"" if the other server has ended.
 
-    Raises BlockingIOError if there is none.
+    Raises BlockingIOError if no message has arrived yet.
     """
     try:
         return other.recv(1)
@@ -219,9 +230,10 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """Context manager: a short path for the Unix socket, through a descriptor of its folder.
+    """Context manager: yield a short path to the Unix socket, which refers to the folder by its file
+    descriptor.
 
-    It is needed because such paths are limited to 107 bytes.
+    Paths of Unix sockets are limited to 107 bytes, so the full path may be too long.
     """
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,1 +1,1 @@
-"""The studio: the page for editors at /studio, and sign-in to it (docs/studio.md)."""
+"""The studio: the page for editors at /studio, and the sign-in to this page (docs/studio.md)."""

@@ -1,13 +1,13 @@
 """The studio's session cookie.
 
-Browsers send cookies even with requests that other sites' pages make. The cookie therefore authenticates a
-request only if all of these conditions are met (docs/studio.md). Otherwise the cookie is ignored.
+Browsers also send cookies with requests from other sites' pages. The cookie therefore authenticates a request
+only if all of these conditions are met (docs/studio.md). Otherwise the cookie is ignored.
 
-- The request has the header `Bifolio-Studio`. Pages from other origins can only send it together with a
-  cookie if `api.cors` lists their origin.
-- The browser reports that the request comes from this origin. This excludes all other origins, including the
-  ones in `api.cors`.
-- The request has no `Authorization` header, which takes precedence.
+- The request has the header `Bifolio-Studio`. If a page has a different origin, it can only send this header
+  together with a cookie if `api.cors` lists the page's origin.
+- The browser reports that the request comes from a page with the server's own origin. This excludes all other
+  origins, including the origins in `api.cors`.
+- The request has no `Authorization` header. If it has one, this header identifies the caller.
 """
 
 from typing import TYPE_CHECKING
@@ -30,8 +30,8 @@ OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 def use_cookie(environ: Environ) -> None:
     """Authenticate a request from the studio by its cookie.
 
-    Raises ForbiddenError if the request comes from another origin's page. Raises UnauthorizedError if the
-    cookie is the owner's and the request comes from another machine.
+    Raises ForbiddenError if the request comes from a page with a different origin. Raises UnauthorizedError
+    if the cookie belongs to the owner and the request comes from another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -48,10 +48,10 @@ def use_cookie(environ: Environ) -> None:
 
 
 def require_own_page(environ: Environ) -> None:
-    """Raise ForbiddenError unless the request comes from a page of this origin.
+    """Raise ForbiddenError unless the request comes from a page with the server's own origin.
 
-    On connections that browsers consider secure, they report this in `Sec-Fetch-Site`. On others, they send
-    `Origin`, at least with writes.
+    On connections that browsers consider secure, browsers report the origin in `Sec-Fetch-Site`. On other
+    connections, they send `Origin`, at least with writes.
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
@@ -65,7 +65,7 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request comes from this machine, and was sent to a loopback name."""
+    """Whether a request comes from this machine and was sent to a loopback host name or address."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
     except ValueError:  # The Host header is invalid.
@@ -79,7 +79,7 @@ def host_of(environ: Environ) -> str:
 
 
 def read_cookie(environ: Environ) -> str:
-    """Return the cookie's value, or "" without a cookie."""
+    """Return the value of the cookie, or "" if the request has no cookie."""
     name = _name(environ)
     for part in environ.get("HTTP_COOKIE", "").split(";"):
         key, _, value = part.strip().partition("=")
@@ -89,7 +89,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the cookie in a response. An empty value deletes it."""
+    """Set the cookie in a response. If the value is empty, the cookie is deleted."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -103,11 +103,13 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
 
 
 def _scheme(environ: Environ) -> str:
-    """Return the scheme of the Authorization header, or ""."""
+    """Return the scheme in the Authorization header, or ""."""
     return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
-    """Return the cookie's name. It includes the port, since all servers on a host share their cookies."""
+    """Return the cookie's name. It includes the port, because all servers on the same host share their
+    cookies.
+    """
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

@@ -1,7 +1,8 @@
 """The studio's page at GET /studio, and its sessions at /studio/-/session.
 
-The page is the same for everyone and contains no site data, which it fetches from the API. Its files are
-below `/studio/-/`, a name that no content type can have. All other paths are views within the page.
+The page is the same for everyone. It contains no data from the site, but fetches the data from the API. Its
+files are below `/studio/-/`, because no content type can be named `-`. All other paths below /studio are
+views within the page.
 """
 
 import re
@@ -51,7 +52,7 @@ OTHER_MACHINE_MESSAGE = "A key can only be used at the machine that the server r
 
 
 def bind(handles: Handlers, site: Site, identities: Identities) -> None:
-    """Register the handlers for the page, its files, and sessions."""
+    """Register the handlers for the page, its files and its sessions."""
 
     @handles("studioPage", "studioPlace")
     def page(place: str = "") -> Response:
@@ -109,9 +110,9 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
 
 
 def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
-    """Return the HTML page. URLs of its files are relative, so that a proxy may add a path prefix.
+    """Return the HTML page. The URLs of its files are relative, so a proxy may add a path prefix.
 
-    The content security policy permits frames only from the origins of previews.
+    The content security policy allows frames only from the origins of previews.
     """
     up = "../" * (path.count("/") - 1)
     text = _index(at_home=at_home).replace('="./', f'="{up}studio/-/{_version()}/')
@@ -124,7 +125,7 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
 
 
 def _file(version: str, name: str) -> Response:
-    """Return the current version of a file, even if the page requests the version of an earlier server."""
+    """Return the current version of a file, even if the page requests the version from an earlier server."""
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
         raise NotFoundError()
@@ -144,7 +145,9 @@ def _file(version: str, name: str) -> Response:
 # Saves 19 µs of the 180 µs for a 1 kB module in brotli, and more for larger modules.
 @cache
 def compressed(name: str) -> bytes:
-    """Return a file compressed with brotli: from the package, or compressed once per process."""
+    """Return a file compressed with brotli. The compressed file comes from the package, or is created once
+    per process.
+    """
     packaged = _files().get(f"{name}.br")
     return packaged or in_brotli(
         _files()[name], BEST_BROTLI_QUALITY if name.startswith(VENDOR) else QUICK_BROTLI_QUALITY
@@ -154,24 +157,24 @@ def compressed(name: str) -> bytes:
 # Saves 14 ms for each file.
 @cache
 def _files() -> Mapping[str, bytes]:
-    """Return the page's files by relative path. Stylesheets are combined into one."""
+    """Return the page's files by relative path. All stylesheets are combined into one file."""
     files = {p.relative_to(PAGE).as_posix(): p.read_bytes() for p in sorted(PAGE.rglob("*")) if p.is_file()}
     files |= {SHEET: _SHEETS.sub(lambda found: files[found[1].decode()], files[SHEET])}
     return {name: _without_comments(data) if name.endswith(".js") else data for name, data in files.items()}
 
 
 def _without_comments(module: bytes) -> bytes:
-    """Remove comments that fill whole lines from a module. Line numbers stay the same."""
+    """Remove comments that fill whole lines from a JavaScript module. Line numbers stay the same."""
     return _COMMENT.sub(lambda found: b"\n" * found[0].count(b"\n"), module)
 
 
 # Saves 12 ms for the page.
 @cache
 def _index(*, at_home: bool) -> str:
-    """Return the HTML page with links that preload its modules, which saves round trips.
+    """Return the HTML page. It contains links that preload its modules, which saves round trips.
 
-    On the home page, modules for lists and forms have `rel="ahead"` and are loaded after the first paint
-    (ahead.js).
+    On the home page, the links to the modules for lists and forms have `rel="ahead"`. These modules are
+    loaded after the first paint (ahead.js).
     """
     first = modules_of("main.js")
     more = sorted({name for part in PRELOADED_MODULES for name in (part, *modules_of(part))} - {*first})
@@ -182,7 +185,7 @@ def _index(*, at_home: bool) -> str:
 
 
 def modules_of(first: str) -> list[str]:
-    """Return the modules that a module imports statically, directly or indirectly."""
+    """Return the modules that a module imports statically, either directly or indirectly."""
     found, waiting = set[str](), [first]
     while waiting:
         name = waiting.pop()
@@ -197,5 +200,7 @@ def modules_of(first: str) -> list[str]:
 # Saves 7 ms for each file.
 @cache
 def _version() -> str:
-    """Return a digest of all files. It is part of their URLs, so browsers can cache files permanently."""
+    """Return a digest of all files. It is a part of the files' URLs, so browsers can cache the files
+    permanently.
+    """
     return blake2b(repr(sorted(_files().items())).encode(), digest_size=8).hexdigest()

@@ -1,1 +1,1 @@
-"""Webhooks: matching of events, delivery in order and with retries, and signatures."""
+"""Webhooks: matching of events, signatures, and delivery in order with retries."""

@@ -1,8 +1,8 @@
 """The table of webhook deliveries, in the event log's database.
 
-Every function expects a connection in a transaction. Times are Unix times in seconds.
+Each function requires a connection with an open transaction. Times are Unix times in seconds.
 
-A delivery is open until it is delivered or given up. After that, it is done.
+A delivery is open until it has succeeded or no further attempts will be made. It is then done.
 """
 
 import json
@@ -31,10 +31,11 @@ _SELECT = (
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One delivery: an event (or several, joined), the attempts, and the last attempt's outcome.
+    """One delivery: an event (or several joined events), the attempts to send it, and the outcome of the last
+    attempt.
 
-    - `document`: deliveries for the same document are sent in order. "" means no order.
-    - `first`, `last`: event numbers
+    - `document`: deliveries with the same document are sent in order. If it is "", the order does not matter.
+    - `first`, `last`: the numbers of the first and last event
     - `body`: stored from the first attempt until the delivery is done
     """
 
@@ -58,7 +59,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """A webhook's status: number of open deliveries, when it was disabled, and the last attempt."""
+    """The status of a webhook: the number of open deliveries, the time when it was disabled, and the last
+    attempt.
+    """
 
     waiting: int
     disabled: float | None
@@ -84,7 +87,7 @@ def has_open(connection: Connection, name: str, document: str) -> bool:
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` of a webhook's due deliveries, leaving out those in `busy`."""
+    """Return up to `most` deliveries that are due for a webhook, except those in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -93,7 +96,9 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return when a webhook's next delivery is due, leaving out those in `busy`. None if there is none."""
+    """Return the time when a webhook's next delivery is due, ignoring those in `busy`. Returns None if there
+    is none.
+    """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due LIMIT 1"
@@ -108,7 +113,7 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Store the start of an attempt, and its body, so that retries send the same bytes."""
+    """Store the start of an attempt. Also store the body, so that retries send the same bytes."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
@@ -120,13 +125,13 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store an attempt's outcome."""
+    """Store the outcome of an attempt."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done, and release the next one for the same document."""
+    """Mark a delivery as done. The next delivery for the same document can then be sent."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -139,13 +144,13 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
 
 
 def give_up_all(connection: Connection, name: str, why: str) -> None:
-    """Mark all open deliveries of a webhook as failed."""
+    """Mark all open deliveries to a webhook as failed."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return a webhook's oldest open deliveries: as many as it has in excess of `beyond`."""
+    """Return a webhook's oldest open deliveries: all except the newest `beyond`."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -156,14 +161,18 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 def shorten(connection: Connection, at: float) -> None:
     """After the clock was set back, limit the wait of every open delivery to its original length.
 
-    This includes deliveries queued behind others, since they keep their due time.
+    This includes deliveries that are queued behind other deliveries, because their due times do not change.
     """
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))
 
 
 def forget(connection: Connection, at: float) -> None:
-    """Delete done deliveries that are older than RETENTION_S, and all but the newest MAX_DONE_DELIVERIES."""
+    """Delete old deliveries that are done.
+
+    These are the deliveries that were created more than RETENTION_S ago and, for each webhook, all except the
+    newest MAX_DONE_DELIVERIES.
+    """
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
         f"SELECT number FROM deliveries WHERE webhook = ? AND {DONE} ORDER BY number DESC LIMIT 1 OFFSET ?"
@@ -176,20 +185,20 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return the newest deliveries of some webhooks, oldest first."""
+    """Return the newest deliveries to the given webhooks. The oldest of these deliveries comes first."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """Return a webhook's deliveries for events after a number, in order."""
+    """Return a webhook's deliveries for events after a given number, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """Return a webhook's delivery by id, or None."""
+    """Return the delivery to a webhook that has this id, or None."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 
@@ -208,7 +217,7 @@ def webhook_status(connection: Connection, name: str) -> WebhookStatus:
 
 
 def waiting(connection: Connection) -> dict[str, int]:
-    """Return the number of open deliveries for each webhook that has any."""
+    """Return the number of open deliveries for each webhook that has open deliveries."""
     statement = f"SELECT webhook, count(*) FROM deliveries WHERE {OPEN} GROUP BY webhook"
     return dict(connection.execute(statement).fetchall())
 

@@ -1,8 +1,9 @@
-"""Delivery of webhooks. Only one process of a server delivers. If that process ends, another takes over.
+"""Delivery of events to webhooks. Only one process of a server sends deliveries. If this process ends,
+another one takes over.
 
-The job queues events, renders bodies and stores outcomes. Each attempt runs in its own thread, with a limit
-on how many run at once. The body is stored before the attempt and the outcome after it. Retries therefore
-send the same bytes under the same id, and a delivery is sent again if its outcome was not stored.
+The job queues events, renders bodies and stores outcomes. Each attempt runs in its own thread, and the number
+of concurrent attempts is limited. The body is stored before the attempt, and the outcome after it. Retries
+therefore send the same bytes with the same id. If the outcome was not stored, the delivery is sent again.
 """
 
 import logging
@@ -63,7 +64,7 @@ Render = Callable[[Event, bool], bytes]  # parameters: the event, and whether to
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Delays between the attempts of a delivery, and the timeout for each attempt, in seconds."""
+    """The delays between the attempts for a delivery, and the timeout for each attempt, in seconds."""
 
     steps: Sequence[float] = BACKOFFS_S
     timeout: float = TIMEOUT_S
@@ -71,16 +72,17 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A running attempt to send a delivery."""
+    """An attempt to send a delivery, which is in progress."""
 
     delivery: Delivery
     webhook: Webhook
 
 
 class Deliverer(Job):
-    """Job that delivers webhooks for the site at `root`. `render` creates a delivery's body.
+    """Job that sends deliveries to the webhooks of the site at `root`. `render` creates the body for a
+    delivery.
 
-    The event database stores each webhook's cursor, so deliveries continue after a crash.
+    The event database stores a cursor for each webhook, so deliveries continue after a crash.
     """
 
     name = "deliver"
@@ -130,8 +132,8 @@ class Deliverer(Job):
         return self._timing.deliver_s
 
     def _acquire_lock(self) -> bool:
-        """Acquire the lock for delivery. Returns False if another process holds it, or if it can't be
-        created.
+        """Acquire the lock for deliveries. Returns False if another process holds the lock, or if the lock
+        can't be created.
         """
         try:
             self._lock.path.parent.mkdir(mode=0o700, exist_ok=True)
@@ -140,7 +142,7 @@ class Deliverer(Job):
             return False
 
     def close(self) -> None:
-        """Wait up to STOP_TIMEOUT_S for running attempts, and store their outcomes."""
+        """Wait up to STOP_TIMEOUT_S until the current attempts have finished, and store their outcomes."""
         deadline = time.monotonic() + STOP_TIMEOUT_S
         while self._busy and time.monotonic() < deadline:
             self._collect(0.05)
@@ -162,7 +164,7 @@ class Deliverer(Job):
             log.warning("%s", line)
 
     def _collect(self, seconds: float = 0.0) -> None:
-        """Collect the outcomes of finished attempts, waiting up to `seconds` for the first one."""
+        """Collect the outcomes of finished attempts. Wait up to `seconds` for the first outcome."""
         try:
             found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
@@ -197,7 +199,7 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Whether this machine's clock was set since due times were computed, or another machine computed
+        """Whether this machine's clock was set after the due times were computed, or another machine computed
         them.
         """
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
@@ -218,7 +220,7 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store outcomes and changed settings, and queue events. Returns whether more events follow."""
+        """Store outcomes and changed settings, and queue events. Return whether more events follow."""
         with self._writing() as connection:
             self._store_outcomes(connection)
             adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
@@ -279,9 +281,9 @@ class Deliverer(Job):
             log.warning("webhook %s: %s", name, brief(outcome.error))
 
     def _room(self, name: str) -> int:
-        """Return how many more attempts may start now for a webhook.
+        """Return how many more attempts for a webhook may start now.
 
-        The limits keep slow receivers from delaying other webhooks.
+        This limit prevents slow receivers from delaying deliveries to other webhooks.
         """
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()
@@ -293,7 +295,7 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now. Webhooks with the fewest running attempts come first."""
+        """Return the deliveries to attempt now. Webhooks with the fewest current attempts come first."""
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -313,8 +315,8 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries and start their attempts. Deliveries awaiting a commit are
-        postponed.
+        """Store the bodies of deliveries and start attempts to send them. Deliveries that wait for a commit
+        are postponed.
         """
         if not chosen:
             return
@@ -338,9 +340,9 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return a delivery's body, rendering it the first time.
+        """Return the body for a delivery. It is rendered before the first attempt.
 
-        Returns None if the delivery awaits a commit, and b"" if rendering fails.
+        Returns None if the delivery waits for a commit, and b"" if the rendering fails.
         """
         if delivery.body:
             return delivery.body
@@ -364,7 +366,7 @@ class Deliverer(Job):
         return event
 
     def _post(self, attempt: _Attempt, body: bytes, allowed: Sequence[str]) -> None:
-        """Run one attempt and report its outcome. Raises nothing."""
+        """Make one attempt and report its outcome. This method raises no errors."""
         delivery = attempt.delivery
         try:
             at = self._clock.time()
@@ -386,16 +388,20 @@ class Deliverer(Job):
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
-    """Whether to wait for the commit of an event's write, so that the body can name the commit."""
+    """Whether a delivery should wait until the event's write is committed, so that its body can contain the
+    commit.
+    """
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
 
 
 def _last_before(connection: Connection, root: Path, at: float) -> int:
-    """Return the number of the last event before site.yaml was written: the start for a new webhook.
+    """Return the number of the last event before site.yaml was saved. Deliveries to a new webhook start after
+    this event.
 
-    Edits made together with site.yaml may be logged before a server reads the settings, and should be
-    delivered. If site.yaml was written long ago, only events from the last SAME_MOMENT_S count.
+    Edits that were made together with site.yaml may be logged before a server reads the new settings. These
+    edits should be delivered too. If site.yaml was saved long ago, only events from the last SAME_MOMENT_S
+    are delivered.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):

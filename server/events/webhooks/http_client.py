@@ -1,7 +1,9 @@
-"""HTTP client for webhooks. It signs requests, and limits the time of a request however the receiver behaves.
+"""HTTP client for webhooks. It signs requests, and limits the duration of a request even if the receiver
+misbehaves.
 
-The client checks the receiver's address before it connects. http.client then uses that connection. One
-deadline applies to the whole exchange, because the timeouts of HTTP libraries restart with each byte.
+The client checks the receiver's IP address before it connects, and http.client uses the resulting connection.
+One deadline applies to the whole request and response, because the timeouts in HTTP libraries restart with
+each byte.
 """
 
 import hmac
@@ -32,24 +34,29 @@ SECRET_BYTES = 32  # Length of new secrets.
 
 
 def new_secret() -> str:
-    """Return a new random secret: `whsec_`, then base64."""
+    """Return a new random secret. It consists of `whsec_` and base64."""
     return SECRET_PREFIX + b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def new_id() -> str:
-    """Return a new delivery id: `msg_`, then 24 random characters."""
+    """Return a new delivery id. It consists of `msg_` and 24 random characters."""
     return f"msg_{secrets.token_urlsafe(18)}"
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return a request's signature with one secret: `v1,`, then HMAC-SHA256 in base64."""
+    """Return the signature of a request for one secret.
+
+    It consists of `v1,` and the HMAC-SHA256 in base64.
+    """
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
     return "v1," + b64encode(hmac.digest(key, signed, "sha256")).decode()
 
 
 def sign(secrets: Iterable[str], webhook_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
-    """Return the Standard Webhooks headers for an attempt, signed with each of the secrets."""
+    """Return the headers that the Standard Webhooks specification requires, with one signature for each
+    secret.
+    """
     return {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
@@ -93,13 +100,13 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Error: a host has no address to which webhooks may connect."""
+    """Raised if a host has no IP address to which webhooks may connect."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to a host, at the first of its permitted addresses that accepts the connection.
+    """Connect to a host. The first permitted address that accepts the connection is used.
 
-    Hosts in `allowed` may have private addresses. `deadline` is a monotonic time. Raises RefusedAddress,
+    Hosts in `allowed` may have private addresses. `deadline` is a monotonic time. Raises RefusedAddress and
     OSError.
     """
     addresses = _lookup(host, port, deadline)
@@ -127,7 +134,10 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address is public. If an IPv6 address embeds IPv4 addresses, they must be public."""
+    """Whether an IP address is public.
+
+    If an IPv6 address contains IPv4 addresses, these must be public too.
+    """
     if isinstance(address, IPv6Address):
         inner = _inner(address)
         if inner:
@@ -148,7 +158,7 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
 
 
 def _lookup(host: str, port: int, deadline: float) -> list[str]:
-    """Resolve a host name. This uses a thread, because a lookup that hangs can't be cancelled."""
+    """Resolve a host name. This runs in a thread, because a lookup that hangs can't be cancelled."""
     with suppress(ValueError):
         return [str(ip_address(host))]
     addresses: list[str] = []
@@ -181,7 +191,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request: the response's status (0 if there was none), and an error text.
+    """The outcome of a request: the status of the response (0 if there was none), and an error message.
 
     `retry_after` is the delay in seconds that the receiver requested.
     """
@@ -203,10 +213,10 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request and return its outcome. Raises nothing.
+    """Send a POST request and return its outcome. This function raises no errors.
 
-    The URL must have passed `config.webhooks.check_url`. Hosts in `allowed` may have private addresses.
-    Redirects are not followed.
+    The URL must have been checked with `config.webhooks.check_url`. Hosts in `allowed` may have private
+    addresses. Redirects are not followed.
     """
     began = time.monotonic()
     try:
@@ -222,7 +232,9 @@ def send(
 
 
 def _on_one_line(text: str) -> str:
-    """Return a receiver's text in a form for logs: truncated, on one line, without control characters."""
+    """Return a string from a receiver in a form for the log: truncated, on one line, and without control
+    characters.
+    """
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
 
@@ -232,7 +244,7 @@ def _reason_of(error: Exception) -> str:
 
 
 def brief(error: str) -> str:
-    """Truncate an error for a line of the log."""
+    """Truncate an error for one line in the log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 
@@ -273,7 +285,7 @@ def _target(url: str) -> str:
 
 
 def _read(response: HTTPResponse, url: str) -> Outcome:
-    """Return a response's outcome. Errors while reading the response body are ignored."""
+    """Return the outcome for a response. Errors while reading the response body are ignored."""
     text = b""
     with suppress(OSError, HTTPException, ValueError):
         text = response.read(MAX_RESPONSE_BYTES)
@@ -315,7 +327,7 @@ class _Channel:
         return io.BufferedReader(_DeadlineReader(self._channel, self._deadline))
 
     def close(self) -> None:
-        """Do nothing: the caller closes the connection."""
+        """Do nothing, because the caller closes the connection."""
 
 
 class _DeadlineReader(io.RawIOBase):
@@ -345,9 +357,10 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a delivery's body to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
+    """Send the body for a delivery to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
 
-    `event` is the event's kind, for the X-Strapi-Event header. `at` is the time in the signature.
+    `event` is the kind of the event, for the X-Strapi-Event header. `at` is the time that the signature
+    contains.
     """
     headers = {
         **webhook.headers,

@@ -10,8 +10,8 @@ SITE_UPDATE = "site.update"
 def concerns(webhook: Webhook, event: Event) -> bool:
     """Whether a webhook receives an event.
 
-    A webhook receives a site.update if it would have received any of the single events. Webhooks never
-    receive hidden events.
+    A webhook receives a site.update if it would have received at least one of the single events. Webhooks
+    never receive hidden events.
     """
     if event.hidden:
         return False
@@ -34,7 +34,7 @@ def concerns(webhook: Webhook, event: Event) -> bool:
 def _matches_type(webhook: Webhook, uid: str) -> bool:
     """Whether a webhook receives events for a type.
 
-    Components may belong to any type, so they always match.
+    A component can be used in any type, so events for components always match.
     """
     return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
 

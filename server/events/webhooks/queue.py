@@ -1,7 +1,7 @@
 """The queue of deliveries. It contains each event once for each webhook that receives the event.
 
 Deliveries and the webhook's cursor are stored in the same transaction. If the process is killed, no event is
-lost or queued twice. Every function expects a connection in a transaction.
+lost or queued twice. Each function requires a connection with an open transaction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -35,8 +35,8 @@ def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[]
     """Store the webhooks from the current settings. A new webhook starts after the event number that `last`
     returns.
 
-    Open deliveries of removed or switched-off webhooks are deleted. A disabled webhook is re-enabled if its
-    settings have changed.
+    Open deliveries to a webhook that was removed or switched off are deleted. If the settings of a disabled
+    webhook have changed, the webhook is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -56,7 +56,9 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Re-enable a disabled webhook, starting after event `last`. Returns whether it was disabled."""
+    """Enable a disabled webhook again. It starts after the event `last`. Return whether the webhook was
+    disabled.
+    """
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
     return connection.execute(statement, (last, name)).rowcount > 0
 
@@ -68,14 +70,15 @@ def disable(connection: Connection, name: str, at: float, why: str) -> None:
 
 
 def cursors(connection: Connection) -> dict[str, int]:
-    """Return the cursor of each enabled webhook: the number of the last event queued for it."""
+    """Return the cursor for each enabled webhook: the number of the last event that was queued for it."""
     return dict(connection.execute("SELECT name, cursor FROM webhooks WHERE disabled IS NULL").fetchall())
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue deliveries to a webhook for `events`, which follow its cursor in the log.
+    """Queue deliveries to a webhook for `events`, which are the events after its cursor.
 
-    If more than MAX_QUEUED_DELIVERIES wait, the oldest are dropped. Returns how many were dropped.
+    If more than MAX_QUEUED_DELIVERIES are waiting, the oldest deliveries are dropped. Return how many were
+    dropped.
     """
     if not events:
         return 0
@@ -92,7 +95,9 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue a delivery for an event. With `debounce`, add the event to a burst instead."""
+    """Queue a delivery for an event. If the webhook has the setting `debounce`, add the event to a burst
+    instead.
+    """
     if webhook.debounce:
         _gather(connection, webhook, event, at)
         return
@@ -116,7 +121,9 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst (a site.update with counts) extended by one event. None starts a new burst."""
+    """Return a burst extended by one event. A burst is a site.update with counts. If `burst` is None, start a
+    new burst.
+    """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
     for part in ((burst and burst.counts) or {}, event.counts or single):
@@ -148,7 +155,8 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue all deliveries for events after a number again. Events in `events` without a delivery get one.
+    """Queue all deliveries for events after a given number again. If an event in `events` has no delivery,
+    create one.
 
     Returns the number of queued deliveries.
     """

@@ -1,4 +1,4 @@
-"""Retry policy for failed deliveries: delays and limits (docs/webhooks.md)."""
+"""Retry policy for failed deliveries. It determines delays and limits (docs/webhooks.md)."""
 
 from collections.abc import Sequence
 
@@ -11,9 +11,10 @@ MAX_ATTEMPTS = 50  # Limit per delivery, including attempts delayed by Retry-Aft
 def next_try(
     steps: Sequence[float], step: int, tries: int, retry_after: float | None
 ) -> tuple[float, int] | None:
-    """Return the seconds until the next attempt and the next step in `steps`, or None to give up.
+    """Return the seconds until the next attempt, and the next step in `steps`. Returns None if no further
+    attempt should be made.
 
-    If the receiver sent Retry-After, that delay is used, and the step does not advance.
+    If the receiver sent Retry-After, this delay is used, and the step stays the same.
     """
     if tries >= MAX_ATTEMPTS:
         return None

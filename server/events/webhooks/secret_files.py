@@ -1,7 +1,7 @@
-"""Files with generated webhook secrets: `.bifolio/webhooks/NAME.secret`, readable only by the owner.
+"""Files with generated webhook secrets: `.bifolio/webhooks/NAME.secret`. Only the owner can read them.
 
-The first line is the signing secret. After a rotation, a second line has the previous secret, and the time
-until which requests are signed with both.
+The first line contains the signing secret. After a rotation, a second line contains the previous secret, and
+the time until which requests are signed with both secrets.
 """
 
 import os
@@ -19,10 +19,10 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return a webhook's signing secrets at a time. They come from the settings, or else from the generated
-    file.
+    """Return the secrets that sign a webhook's requests at a given time.
 
-    Raises SetupError if the file can't be used.
+    They come from the settings. If the settings contain none, they come from the generated file. Raises
+    SetupError if the file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets
@@ -32,9 +32,10 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook and return it. The old secret is used as well for OVERLAP_S more.
+    """Generate a new secret for a webhook and return it. For OVERLAP_S, requests are signed with the old
+    secret too.
 
-    Raises SetupError if the file can't be used, or if the secret is in the settings.
+    Raises SetupError if the file can't be used, or if the settings contain the secret.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -53,9 +54,9 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return (secret, expiry) pairs for a webhook, creating the file if missing.
+    """Return pairs of secret and expiry for a webhook. If the file is missing, create it.
 
-    The first does not expire.
+    The first secret does not expire.
     """
     try:
         path = _path(root, name)

@@ -1,4 +1,4 @@
-"""A document's history as JSON: versions, differences and blame."""
+"""The history of a document as JSON: its versions, their differences, and blame."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,9 +22,10 @@ MessageOf = Callable[[Commit], str]  # returns the part of a commit's message th
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a list. `values` has the values before and after it.
+    """Return the JSON for one version in a list. `values` contains the attributes' values before and after
+    it.
 
-    `attributes` is None if a file for the version can't be read.
+    `attributes` is None if the file with the version can't be read.
     """
     commit = version.commit
     unread = any(
@@ -41,13 +42,15 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return the JSON for a commit's id, author and date. Uncommitted changes have only a date."""
+    """Return JSON with a commit's id, author and date. Uncommitted changes have only a date."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return the JSON for changed attributes: both values, and a line diff for multi-line texts."""
+    """Return the JSON for changed attributes. It contains both values, and a line diff for multi-line
+    strings.
+    """
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
         for name, d in found.items()
@@ -75,7 +78,7 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the commit that last changed each attribute, and for texts each line."""
+    """Return the commit that last changed each attribute. For texts, return the commit for each line too."""
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -88,9 +91,10 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the commits of an attribute and its lines. `commits` has JSON by commit id.
+    """Return the JSON for the commits that last changed an attribute and its lines. `commits` contains JSON
+    by commit id.
 
-    Raises LimitError if the response would get too large.
+    Raises LimitError if the response would become too large.
     """
     said = commits[_id_of(found.version)]
     budget.write(len(dumps(said)))

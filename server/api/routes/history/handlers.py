@@ -142,7 +142,7 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a body into commit, status ("" if missing) and the attributes to restore.
+    """Parse a body into the commit, the status ("" if it is missing) and the attributes to restore.
 
     Raises ValidationError.
     """

@@ -1,4 +1,4 @@
-"""JSON lists in /history: the site's commits, and deleted documents."""
+"""Lists in /history as JSON: the commits to the site, and the deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,9 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit, including up to `MAX_DOCUMENTS` of the documents that it changed."""
+    """Return the JSON for a commit. It includes up to `MAX_DOCUMENTS` of the documents that the commit
+    changed.
+    """
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -66,7 +68,9 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, with their titles before deletion. Raises LimitError."""
+    """Return the JSON for deleted documents, with the titles that they had before deletion. Raises
+    LimitError.
+    """
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)
     told = name if name and viewer.sees(type_, type_.attributes[name]) else ""

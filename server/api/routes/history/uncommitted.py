@@ -1,4 +1,4 @@
-"""Handlers for uncommitted changes: list, diff and commit."""
+"""Handlers that list, diff and commit uncommitted changes."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,7 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the files with uncommitted changes, and which attributes changed in each."""
+    """Return the files with uncommitted changes, and the changed attributes in each file."""
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,7 +44,9 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the changes in a file by attribute. Callers with full access also get them by line."""
+    """Return the changes in a file, attribute by attribute. Callers with full access also get them line by
+    line.
+    """
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
     attributes = None if found.attributes is None else shown_differences(found.attributes)
@@ -63,7 +65,7 @@ def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a body into commit message and file paths. Raises ValidationError."""
+    """Parse a body into the commit message and the file paths. Raises ValidationError."""
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
