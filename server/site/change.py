@@ -1,4 +1,4 @@
-"""Descriptions of changes to a site's files, for logs and reports, and the changes' origins."""
+"""Descriptions and origins of changes to a site's files, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The paths that a change affected, and the new and resolved problems.
+    """The paths that a change affected, the new problems, and the resolved problems.
 
-    `read` and `removed` are changes found in the files. `written` and `deleted` are changes by a write on
-    this server.
+    `read` and `removed` contain changes that were found in the files. `written` and `deleted` contain changes
+    made by a write on this server.
     """
 
     read: tuple[str, ...] = ()
@@ -32,10 +32,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of a change: "api" for a write, or "file" for a change by another program.
+    """Origin of a change: "api" for a write, and "file" for a change by another program.
 
-    `actor` is the writing actor, and `write` the write's name in the commit queue. Each is "" if there is
-    none.
+    `actor` is the actor who has sent the write. `write` is the name of the write in the commit queue. Each is
+    "" if there is none.
     """
 
     source: str = "file"
@@ -51,9 +51,9 @@ Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Describe the changes in a record, relative to the contents before.
+    """Describe the changes in a record, compared with the contents before.
 
-    For a whole record, the read files are not listed.
+    For a whole record, the list of read files is empty.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -78,7 +78,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Describe the changes in a write by this server, from its record."""
+    """Describe the changes made by a write on this server, from the record of the write."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -88,9 +88,9 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new and the resolved problems, sorted by path.
+    """Return the new problems and the resolved problems, sorted by path.
 
-    A problem that has only moved within its file counts as neither.
+    If a problem has only moved within its file, it is neither new nor resolved.
     """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}

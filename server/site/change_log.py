@@ -1,15 +1,15 @@
-"""Change log: every state change of a site as one record, in memory shared by all workers.
+"""Change log: contains each change to a site's state as one record, in memory shared by all workers.
 
 The supervisor creates the log before it forks workers. To append a record, a worker must hold the site's
 write lock and must have applied all earlier records. Reading requires no lock. `site.replica` decides when a
-worker catches up.
+worker applies new records.
 
-The log has two segments. When the newer segment is full, a new one overwrites the older. Each segment except
-the first begins with a checkpoint: a record of the whole state, for workers that start late or are far
-behind.
+The log has two segments. When the newer segment is full, the older segment is overwritten by a new one. Each
+segment except the first begins with a checkpoint. A checkpoint is a record of the whole state. It is used by
+workers that start late or are far behind.
 
-When new workers replace all current ones, they also start from a record of the whole state. While the current
-workers shut down, they may serve an older state, and responses to writes wait.
+If all workers are replaced by new ones, the new workers also start from a record of the whole state. While
+the old workers shut down, they may serve an older state, and responses to writes have to wait.
 """
 
 import fcntl
@@ -41,7 +41,10 @@ _LEADER_BYTE, _START_BYTE = 0, 1  # Bytes in the lock file, locked separately.
 
 
 class ChangeLog:
-    """The records of all workers on one server. A position is a byte offset from the beginning of the log."""
+    """The records shared by all workers of one server.
+
+    A position is the number of bytes since the log began.
+    """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
         self.segment = segment
@@ -61,7 +64,7 @@ class ChangeLog:
 
     @property
     def demanded(self) -> int:
-        """Return the position up to which workers must apply records before they respond."""
+        """Return the position up to which workers must have applied the records before they respond."""
         return self._numbers[_DEMANDED]
 
     @property
@@ -74,7 +77,7 @@ class ChangeLog:
 
     @property
     def event(self) -> int:
-        """Return the number of the last event known to be in the event log (`server.events`)."""
+        """Return the number of the last event that is known to be in the event log (`server.events`)."""
         return self._numbers[_EVENT]
 
     @event.setter
@@ -83,7 +86,9 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Return the data that workers have stored for their replacements (`server.site.problems`)."""
+        """Return the data that the workers have stored for the workers that replace them
+        (`server.site.problems`).
+        """
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
 
     @note.setter
@@ -94,8 +99,8 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
         """Append a record and return the position after it. Requires the site's write lock.
 
-        `checkpoint` returns a record of the whole state, for a new segment. If `demanded`, workers must apply
-        the record before they respond.
+        If a new segment begins, `checkpoint` is called and returns a record of the whole state. If `demanded`
+        is set, workers must apply the record before they send another response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -110,10 +115,11 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state, from which the replacements of all workers start. See `append`.
+        """Append a record of the whole state. The workers that will replace all current workers start from
+        it.
 
-        If `lag`, the replaced workers may serve an older state while they shut down. Returns the position
-        after the record.
+        The requirements are the same as for `append`. If `lag` is set, the old workers may serve an older
+        state while they shut down. Returns the position after the record.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -123,9 +129,9 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Whether a worker at a position is being replaced and need not apply new records.
+        """Whether a worker at a position is being replaced. Such a worker need not apply new records.
 
-        `patience` extends the time limit by some nanoseconds.
+        `patience` extends the time limit by this number of nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
@@ -138,10 +144,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the current position, and the records since another position.
+        """Return the current position, and the records that follow the given position.
 
-        If those records were overwritten, the newest checkpoint and later records are returned. Raises
-        ValueError or struct.error if a record is damaged, or if the checkpoint is missing.
+        If some of those records were overwritten, return the newest checkpoint and all records that follow
+        it. Raises ValueError or struct.error if a record is damaged or the checkpoint is missing.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -162,7 +168,7 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Count a starting worker. Return its number, from 1."""
+        """Count a worker that is starting. Return its number. The first worker has number 1."""
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -171,9 +177,10 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Block until no other worker is the leader, then become the leader. Return False if stopped.
+        """Wait until no other worker is the leader, then become the leader. Return False if `stop` is set
+        first.
 
-        The role ends with `resign` or with the process.
+        This worker remains the leader until `resign` is called or its process ends.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -193,10 +200,10 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of the whole state. Readers of the segment's old content notice the
-        change.
+        """Begin a segment with a record of the whole state. Workers that are reading the old segment detect
+        this.
 
-        Up-to-date workers skip a checkpoint, because it contains nothing new.
+        Workers that have applied all records skip a checkpoint, because it contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -219,9 +226,9 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from a position to the end of its segment or to `end`.
+        """Return the bytes from a position up to `end` or the end of the segment.
 
-        Return None if they were overwritten.
+        Return None if the bytes were overwritten.
         """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
@@ -254,10 +261,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock between all threads in all workers. Use `with lock:`. Create it before forking workers.
+    """Lock between all threads in all workers. Use `with lock:`. Create the lock before forking workers.
 
-    It combines a file lock between processes and a lock between the threads of one process. The kernel
-    releases the file lock when its process dies, so a killed worker does not block others.
+    It consists of a file lock between processes and a second lock between the threads in each process. If a
+    process dies, the kernel releases the file lock. Therefore a killed worker does not block other workers.
     """
 
     def __init__(self) -> None:
@@ -274,10 +281,10 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name. It is deleted when the last process closes it.
+    """Create a file without a name. It is deleted when the last process that uses it closes it.
 
-    If possible, the file is in memory: a temporary folder could be full when a write that is already on disk
-    must be appended.
+    If possible, the file is in memory. A temporary folder could be full, but a write that is already on disk
+    must always be appended to the log.
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")

@@ -1,6 +1,7 @@
 """Detection of files that have changed since they were last read.
 
-Only signatures are read, and the bytes of files that may have changed without a new signature.
+Normally, only the signatures are read. If a file may have changed without a new signature, its bytes are read
+too.
 """
 
 import time
@@ -35,7 +36,7 @@ RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """Walk all folders if that is required to check the hinted paths. Otherwise return None."""
+    """Walk all folders if this is required to check the paths in `hints`. Otherwise return None."""
     if (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -48,9 +49,9 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the paths of changed files: among the hinted paths, or among all files if `found` is a walk.
+    """Return the paths of changed files. If `found` is a walk, check all files, or else the paths in `hints`.
 
-    A hinted media file is always included, because its formats may have been created. Also returns the
+    A media file in `hints` is always included, because its formats may have been created. Also returns the
     current problems in folders and links, and the links with their targets.
     """
     hinted = _content_paths(hints)
@@ -72,8 +73,9 @@ def changed(
 def _differing(contents: Contents, found: Walk) -> set[str]:
     """Return the paths of all changed files.
 
-    Comparing all entries is as slow as the walk, and makes a forked process copy their memory. It is skipped
-    if an earlier comparison found no changes and the walk's result is the same as then.
+    Comparing all entries is as slow as the walk. It also makes a forked process copy the memory of the
+    entries. Therefore it is skipped if an earlier comparison found no changes and the result of the walk has
+    not changed since then.
     """
     state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
@@ -95,7 +97,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Whether a path has its own entry. A media file's description does not."""
+    """Whether a path has an entry of its own. This is not the case for descriptions of media files."""
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -104,8 +106,10 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose signature was too recent to trust when the file was read, at `at` (in
+    """Return the paths of entries whose files had changed just before they were read, at the time `at` (in
     ns).
+
+    Such a file could change again and have the same signature.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -115,7 +119,7 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return a media file's description, or a description's media file.
+    """Return the path of a media file's description, or of the media file for a description.
 
     Other paths are returned unchanged.
     """
@@ -134,7 +138,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Whether the signature of a file or its description differs from the one that was read."""
+    """Whether the signature of a file or of its description has changed since the file was read."""
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
     if entry is None:
@@ -151,9 +155,9 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Whether an unsettled file still has the bytes that were read.
+    """Whether a file still contains the bytes that were read, although its signature was too recent to trust.
 
-    If its signature is now old enough to trust, the file is no longer unsettled.
+    If the signature is now old enough to trust, the path is removed from the unsettled ones.
     """
     if not entry.digest:
         return False  # A media file is always read again.
@@ -170,16 +174,17 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Whether a file's signature at the time `at` (in ns) is old enough to trust: any later change will
-    change it.
+    """Whether, at the time `at` (in ns), a signature is so old that any later change to the file will change
+    it.
     """
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes in a changeset. Raises ConflictError if a file has changed since the index read it.
+    """Return the writes in a changeset.
 
-    Files changed in `chain` are not compared, because their content is not on disk yet.
+    Raises ConflictError if a file has changed since it was read for the index. Files that were changed by
+    writes in `chain` are not compared, because their new content is not on disk yet.
     """
     writes = changeset.writes()
     known = (write for write in writes if not (chain and chain.changes(write.path)))
@@ -192,7 +197,7 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 def is_stale(contents: Contents, write: Write) -> bool:
     """Whether a file differs from its entry.
 
-    False for files without an entry: descriptions, and files that belong to no type.
+    Returns False for files without an entry. These are descriptions and files that belong to no type.
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False

@@ -1,4 +1,4 @@
-"""Configuration of a site: site.yaml and content-types/, read together."""
+"""Configuration of a site: site.yaml and content-types/. They are read together."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings and schema that match each other, with their problems and the files' signatures."""
+    """Settings and a schema that belong together, with their problems and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -38,9 +38,9 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Return everything that affects the parsing of documents.
+        """Return everything that affects how documents are parsed.
 
-        If it is unchanged, no file must be read again.
+        If it has not changed, no file has to be read again.
         """
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
@@ -67,10 +67,10 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Finish or discard an interrupted write, which may affect the configuration, then read the
+    """Finish or discard an interrupted write, then read the configuration. The write may affect the
     configuration.
 
-    Raises SetupError if the configuration is broken or .bifolio/ can't be trusted, and BusyError.
+    Raises SetupError if the configuration is broken or .bifolio/ can't be trusted. Raises BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -82,10 +82,10 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each link in content-types/ that is circular, is broken or points outside the
-    folder.
+    """Yield an error for each forbidden symbolic link in content-types/, and for a forbidden site.yaml.
 
-    Also yields an error if site.yaml is a link that points out of the site or to content.
+    A link in content-types/ is forbidden if it is circular, is broken, or points out of the folder. site.yaml
+    must not be a link that points out of the site or to content.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
@@ -97,8 +97,9 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
-    """Raise SetupError if .bifolio/ is a link or in git, because then anyone who can commit could choose the
-    keys.
+    """Raise SetupError if .bifolio/ is a symbolic link or is in git.
+
+    Otherwise anyone who can commit could choose the keys.
     """
     if (root / name).is_symlink():
         raise SetupError(name, None, "is a link", "replace it by a folder")
@@ -113,7 +114,7 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
-    """Yield an error for each value of `api.populate` that would be invalid in a request."""
+    """Yield an error for each value in `api.populate` that would be invalid in a request."""
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:
@@ -131,7 +132,7 @@ def is_configuration(path: str) -> bool:
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
-    """Return the signatures of site.yaml and the schema files, by path, for comparison."""
+    """Return the signatures of site.yaml and the schema files, by path, for a later comparison."""
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
     # The ctime is ignored, because a new hard link to a file does not change settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

@@ -1,6 +1,6 @@
-"""Contents of a site's files as of one record: configuration, entries and git state.
+"""Contents of a site's files after a record was applied: configuration, entries and git state.
 
-This module reads no files. All workers that have applied the same records have equal contents.
+This module reads no files. All workers that have applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ from server.storage.store import Store
 class Contents:
     """Contents of the site at `root`.
 
-    - `folders` are the problems in folders and links.
-    - `links` maps links to their targets.
-    - `unsettled` are paths whose signature is too recent to trust, so their files could change again without
-      a new one.
+    - `folders` are the problems with folders and symbolic links.
+    - `links` maps symbolic links to their targets.
+    - `unsettled` are paths whose signature is too recent to trust. These files could change again and have
+      the same signature.
     - `writes` and `number` are from the last record.
     - `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
     - `applied` is incremented before and after each record.
-    - `seen` contains the value of `applied` and the digest of a walk that found no changes. If both are the
+    - `seen` contains the value of `applied` and the digest from a walk that found no changes. If both are the
       same again, no file has changed.
     """
 
@@ -55,10 +55,10 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that the records remove and the documents they add.
+        """Return the documents that the records remove and the documents that they add.
 
-        The records are applied in order; none may be whole. Documents that are equal before and after are
-        omitted.
+        The records are applied in order. None of them may be whole. Documents that are the same before and
+        after are omitted.
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -72,7 +72,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. Documents that remain equal remain the same objects."""
+        """Apply a record. If a document has not changed, its object stays the same."""
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -125,7 +125,7 @@ class Contents:
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
-        """Return everything as one record, from which a new worker can start."""
+        """Return the contents as one whole record, from which a new worker can start."""
         return Record(
             self.entries,
             self.configuration,
@@ -139,7 +139,7 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the difference from `before` as a record. If many files differ, the record is whole."""
+        """Return the changes since `before` as a record. If many files differ, the record is whole."""
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

@@ -7,9 +7,9 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder of a site, identified by device and inode.
+    """The folder that contains a site. It is identified by device and inode.
 
-    While it is missing, nothing must be created in it.
+    While the folder is missing, nothing may be created in it.
     """
 
     def __init__(self, root: Path) -> None:
@@ -19,7 +19,7 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Whether the folder is missing, or was replaced by a folder that is not a site.
 
-        If another site replaces it, such as a new checkout, that becomes the site.
+        If it was replaced by another site, such as a new checkout, the new site is used from now on.
         """
         current_id = _id(self.root)
         if current_id is None:

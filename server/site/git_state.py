@@ -17,10 +17,10 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """`folder` is the repository, or None. `place` identifies the .git that was found.
+    """State of a repository. `folder` is its folder, or None. `place` identifies the .git that was found.
 
-    `head` changes when a commit is created or checked out, and `index` when git writes the index. `head` is
-    None if git failed and must be read again.
+    `head` changes when a commit is created or checked out. `index` changes when git writes the index. If
+    `head` is None, git has failed, and the state must be read again.
     """
 
     folder: Path | None = None
@@ -32,7 +32,10 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """The difference between two git states: the changed commit times, and all other fields in full."""
+    """The difference between two git states.
+
+    It contains only the changed commit times, but all other fields in full.
+    """
 
     after: GitState  # without commit times
     commit: str
@@ -58,7 +61,7 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the current state. Return `before` if nothing has changed."""
+    """Read the current state. If nothing has changed, return `before`."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
     if place is not None and folder is None:  # A new .git may be incomplete.
@@ -87,7 +90,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
     """Read the commit times.
 
-    Retry once if git fails, because `git gc` may delete a pack that git has just listed.
+    If git fails, retry once, because `git gc` may delete a pack that git has just listed.
     """
     try:
         return read_times(root, cache_folder(root), before)
@@ -108,7 +111,7 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after checking again which of `paths` differ from the last commit."""
+    """Return the state after checking again whether each of `paths` differs from the last commit."""
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -128,7 +131,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after an uncommitted write to some paths."""
+    """Return the state after a write to some paths that has not been committed."""
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -138,11 +141,11 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after a commit by this server. `files` maps paths to whether they are unchanged since
-    the commit.
+    """Return the state after a commit by this server. `files` maps each path to whether the file has stayed
+    the same since the commit.
 
-    `at` is the commit's time in seconds since 1970. Set `renames` if git may detect renamed files. Raises
-    GitError.
+    `at` is the commit's time in seconds since 1970. Set `renames` if git may detect that files were renamed.
+    Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -159,7 +162,7 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after linear commits by others, up to `commit`. See `with_commit`.
+    """Return the state after commits by others, up to `commit`. See `with_commit`.
 
     Returns None if the history is not linear, because then timestamps depend on the whole history. Raises
     GitError.
@@ -176,7 +179,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return the paths among `paths` whose timestamps differ between two states."""
+    """Return those of the paths whose timestamps differ between two states."""
     return {
         path
         for path in paths
@@ -186,7 +189,7 @@ def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) 
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states, or None if they are equal."""
+    """Return the difference between two states, or None if they are the same."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -207,7 +210,7 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
-    """Return the state after a change."""
+    """Return the state after applying a change to the state before."""
     times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}
@@ -217,14 +220,14 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return marks of git's lock, HEAD and index. They change with every git command that writes."""
+    """Return the marks of git's lock, HEAD and index. They change when a git command writes."""
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command may have changed files since now."""
+    """Return a function that raises GitBusyError if a git command may have changed files since this call."""
     folder = state.folder
     if folder is None:
         return lambda: None

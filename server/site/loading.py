@@ -1,4 +1,7 @@
-"""Loading of all files in a site: unchanged files from the parse cache, the others on all cores."""
+"""Loading of all files in a site.
+
+Unchanged files come from the parse cache, and all cores read the others.
+"""
 
 import ctypes
 import gc
@@ -60,10 +63,10 @@ MIN_PARALLEL_CACHE_BYTES = 30_000_000  # If the cache is larger, another core li
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Context manager: disable the garbage collector while loading, because the loaded data contains no
+    """Context manager: disable the garbage collector while files are loaded. The loaded data contains no
     garbage.
 
-    With 50,000 documents, each collection would stop all threads for a second.
+    With 50,000 documents, each garbage collection would stop all threads for a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -76,15 +79,16 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system. Otherwise the C library retains it."""
+    """Return freed memory to the operating system. Otherwise the C library retains the memory."""
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_large_blocks() -> None:
-    """Let the C library return large blocks, such as responses, to the operating system once they are freed.
+    """Make the C library return large blocks, such as responses, to the operating system when they are freed.
 
-    By default, glibc soon keeps freed blocks of up to 32 MB, which doubled the memory of a server under load.
+    By default, glibc starts to retain freed blocks of up to 32 MB. This doubled the memory use of a server
+    under load.
     """
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         library = ctypes.CDLL(None)
@@ -110,12 +114,12 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load the contents of the site at `root` under a configuration, on several cores.
+    """Load the contents of the site at `root` under a configuration, using several cores.
 
-    - `alone` means that the process has no other threads and can be forked.
-    - `nice` lowers the priority of the reading processes.
+    - `alone` means that the process has no other threads, so it can be forked.
+    - `nice` lowers the priority of the processes that read files.
     - All entries are appended to `packed` in framed blocks.
-    - `cached` is called with the contents of a large cache while another core searches for changes.
+    - `cached` is called with the contents of a large cache while another core is searching for changes.
     - Cached documents that differ from their files are added to `replaced`.
     """
     began = time.time_ns()
@@ -153,7 +157,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
     """Context manager: yield a function that returns a walk.
 
-    If `apart`, the walk runs in a forked process.
+    If `apart` is set, the walk runs in a forked process.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -208,7 +212,7 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the cached entries that are still valid, and the paths that must be read."""
+    """Return the cached entries that are still valid, and the paths of files that must be read."""
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -218,7 +222,10 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry if its file and derived timestamps are unchanged, else None."""
+    """Return a cached entry if its file and its derived timestamps have not changed.
+
+    Otherwise return None.
+    """
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
         return None
@@ -233,7 +240,7 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Yield blocks for the cache. With each block, yield its entries and those that are never cached."""
+    """Yield blocks for the cache. Each is yielded with its entries and with entries that are never cached."""
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -249,13 +256,13 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in forked processes. They inherit the store, so only paths are sent."""
+    """Read parts in forked processes. They inherit the store, so only paths are sent to them."""
     with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in new processes, with a lower priority than request processing."""
+    """Read parts in new processes. These have a lower priority than the processing of requests."""
     sent = copy(store)
     sent.image_cache = None  # Only media need it, and they are read in this process.
     context = multiprocessing.get_context("spawn")
@@ -264,9 +271,9 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read changed files in a multi-threaded process. Many files are read on several cores.
+    """Read changed files in a process with several threads. If there are many files, use several cores.
 
-    Starting a reader takes 0.4 s of processor time, as much as reading 800 files.
+    Starting a reader requires 0.4 s of processor time, which is as much as reading 800 files.
     """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
@@ -286,7 +293,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _is_cacheable(entry: Entry) -> bool:
-    """Whether an entry depends only on its file and timestamps. A picture's entry does not."""
+    """Whether an entry depends only on its file and timestamps. This is not the case for pictures."""
     return entry.document is not None and bool(entry.digest)
 
 

@@ -1,4 +1,4 @@
-"""The problems in a site: in single files, and between files with the same documentId."""
+"""The problems in a site: problems in single files, and problems between files with the same documentId."""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -62,12 +62,17 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize data about the served contents that replacement workers need: roles and reported problems."""
+    """Serialize the data that replacement workers need about the served contents: roles and reported
+    problems.
+    """
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with a note. Return the change, and whether the roles are unchanged."""
+    """Compare newly read contents with a note.
+
+    Return the change, and whether the roles have stayed the same.
+    """
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):

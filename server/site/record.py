@@ -1,7 +1,7 @@
 """Record: the complete result of one rescan of a site's files, or of one write (docs/architecture.md).
 
-A record contains the data that was read, not references to files. Therefore all workers that apply it have
-the same state, even if the files have changed since.
+A record contains the data that was read, instead of references to files. Therefore all workers that have
+applied it have the same state, even if the files have changed since then.
 """
 
 import pickle
@@ -20,15 +20,16 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The changes since the previous record. `entries` maps paths to entries, or to None for deleted files.
+    """The changes since the previous record. `entries` maps a path to its entry, or to None for a deleted
+    file.
 
-    - A `whole` record replaces the entire state: files not in `entries` do not exist.
-    - `unsettled` are paths whose signature was too recent to trust, so their files could change again without
-      a new one.
-    - `folders` are the problems in folders and links.
-    - `links` maps links to their targets.
+    - If `whole` is set, the record replaces the entire state: files that are not in `entries` do not exist.
+    - `unsettled` are paths whose signature is too recent to trust. These files could change again and have
+      the same signature.
+    - `folders` are the problems with folders and symbolic links.
+    - `links` maps symbolic links to their targets.
     - `writes` is the number of writes so far.
-    - `configuration` and `git` are None if unchanged.
+    - `configuration` and `git` are None if they have not changed.
     - `packed` contains the entries as bytes, if other processes have read and packed them. The last entry for
       a path is used, unless `entries` contains None for the path.
     """
@@ -46,7 +47,7 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. Document types are stored by name, unless the record contains their schema."""
+    """Serialize a record. Types are stored by name, unless the record contains their schema."""
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
@@ -63,7 +64,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record, for a state with the given schema."""
+    """Deserialize a record for a state that has the given schema."""
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration

@@ -1,7 +1,7 @@
-"""State of a site in one process: the result of all records so far.
+"""State of a site in one process. It is the result of all records so far.
 
-Every change is appended to the change log and then applied; nothing else changes the state. Therefore all
-workers serve the same states in the same order, but some workers may be behind.
+Each change is appended to the change log and then applied. Nothing else changes the state. Therefore all
+workers serve the same states in the same order, but some workers may be behind others.
 """
 
 import threading
@@ -35,10 +35,10 @@ RELEASE_DELAY_S = 2.0  # After this time, no request uses the old state.
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that a request reads: settings, schema and documents that match each other.
+    """Everything that a request reads. Its settings, schema and documents belong together.
 
-    `shown_at` is when this process began to serve them, in seconds since 1970. `commit` is the checked-out
-    commit, or "". `changed` is whether files differ from that commit.
+    `shown_at` is the time when this process began to serve them, in seconds since 1970. `commit` is the
+    checked-out commit, or "". `changed` means that files differ from that commit.
     """
 
     settings: Settings
@@ -49,13 +49,13 @@ class State:
     changed: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
-        """Whether two states have the same content. Their commits may differ."""
+        """Whether two states have the same content. Their commits can be different."""
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change prepared on one state: its files, its result, and whether preparing it was slow."""
+    """A change that was prepared on a state: its files, its result, and whether the preparation was slow."""
 
     state: State
     changeset: Changeset
@@ -64,11 +64,11 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """A change was slow to prepare, and its state is no longer current."""
+    """Raised if a change was slow to prepare and its state is no longer the current one."""
 
 
 class Replica:
-    """A site's contents and state in one process, which may share a change log with other processes."""
+    """Contents and state of a site in one process. It can share a change log with other processes."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
@@ -77,7 +77,7 @@ class Replica:
         self._lock = threading.RLock()  # held while applying records
         self._log: ChangeLog | None = None
         self._position = 0  # position after the last applied record in the log
-        self._torn = False  # whether a record may be partly applied
+        self._torn = False  # whether a record may have been applied only in part
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -94,7 +94,7 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append everything this process has read to a log that it takes over (`ChangeLog.begin_anew`).
+        """Take over a log: append everything that this process has read (`ChangeLog.begin_anew`).
 
         Requires the site's write lock. Returns the change, for reports.
         """
@@ -114,12 +114,12 @@ class Replica:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Store the data about the served state that replacement workers need."""
+        """Store the data about the served state that replacement workers will need."""
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return the state, including every record that may already have been used for a response.
+        """Return the state. It includes every record that may already have been used for a response.
 
         Raises UnreadableRecordError; see `catch_up`.
         """
@@ -130,7 +130,10 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to replace this one, so it need not catch up."""
+        """Whether another process is about to replace this one.
+
+        In this case, this process need not catch up.
+        """
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
@@ -155,7 +158,7 @@ class Replica:
             self._position = position  # Set last, because other threads wait for this position.
 
     def skip(self) -> None:
-        """Skip records that can't be applied. Call this when the contents include their changes.
+        """Skip records that can't be applied. The contents must already include the changes in these records.
 
         Requires the site's write lock.
         """
@@ -173,9 +176,9 @@ class Replica:
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
         """Append a record and apply it. Requires the site's write lock and an up-to-date state.
 
-        Returns the removed and added documents, or nothing for a whole record.
+        Returns the removed and the added documents. If the record is whole, returns nothing.
         """
-        newest = self._log.newest if self._log else 0  # `newest` also counts unreadable records.
+        newest = self._log.newest if self._log else 0  # `newest` includes records that can't be read.
         record = replace(record, number=max(newest, self.contents.number) + 1)
         event = self.observe(self.contents, record, origin) if self.observe else None
         with self._lock:
@@ -198,11 +201,11 @@ class Replica:
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Decode records. Each record may contain the schema for the following ones.
+        """Decode records. Each record can contain the schema for the records after it.
 
-        All rows are read now, so that a damaged row does not make a later request fail; only whole records
-        are too large for that. A whole record replaces all earlier ones, even if those could not be decoded.
-        Raises any decoding error.
+        Normally, all rows are read now, so a damaged row can't make a later request fail. The rows of a whole
+        record are too large for that, so they are read later. A whole record replaces all earlier records,
+        even if those could not be decoded. Raises any decoding error.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -229,7 +232,7 @@ class Replica:
     def _apply(self, records: list[Record]) -> list[Document]:
         """Apply records in order, then serve the result as one new state.
 
-        Returns the removed and added documents.
+        Returns the removed and the added documents.
         """
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

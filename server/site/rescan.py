@@ -1,8 +1,8 @@
 """Rescan of a site's files: all changes since the last read become one record.
 
-Settings, schema, files and git history are read together, so a checkout that affects all of them becomes one
-change. The functions require the site's write lock and up-to-date contents. The exception is `read_anew`,
-which reads everything under a new schema: it is slow and needs no lock.
+Settings, schema, files and git history are read together. Therefore a checkout that affects all of them
+becomes one change. The functions require the site's write lock and up-to-date contents. The exception is
+`read_anew`, which reads everything under a new schema. It is slow and needs no lock.
 """
 
 import logging
@@ -68,7 +68,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents that were read under a new schema that is not served yet.
+    """Contents that were read under a new schema, which is not served yet.
 
     `packed` contains their entries as bytes.
     """
@@ -78,16 +78,19 @@ class Anew:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the current configuration if it requires reading all files again, else None."""
+    """Return the current configuration if all files must be read again because of it.
+
+    Otherwise return None.
+    """
     configuration, _, _ = _configuration(contents)
     same = configuration is None or configuration.shape == contents.configuration.shape
     return None if same else configuration
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Read everything under the current schema. Return None if that schema is already served.
+    """Read all files under the current schema. Return None if that schema is already served.
 
-    This is slow and needs no lock, because `rescan_all` finds later changes.
+    This is slow. It needs no lock, because `rescan_all` finds later changes.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -103,9 +106,9 @@ def rescan_all(
 ) -> Record | None:
     """Return a record of the changed files, or None if nothing has changed.
 
-    Only the paths in `hints` are checked. If `hints` is None or the configuration or git has changed, all
-    files are checked. `writes` is the number of writes so far. A new schema takes effect only if `anew`
-    contains what was read under it; until then, the old schema remains in use.
+    Normally, only the paths in `hints` are checked. If `hints` is None, or if the configuration or git has
+    changed, all files are checked. `writes` is the number of writes so far. A new schema is used only if
+    `anew` contains the contents that were read under it. Until then, the old schema remains in use.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -141,7 +144,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read some files again, even if they seem unchanged. Return a record of the differences."""
+    """Read some files again, even if they seem to be unchanged. Return a record of the differences."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -149,10 +152,10 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write by this process, including a merge described by `joined`.
+    """Return the record of a write by this process. If the write includes a merge, `joined` describes it.
 
-    If settings or schemas were written, everything is read again. In a large site, this is left to
-    `rescan_all`.
+    If settings or schemas were written, all files are read again. In a large site, `rescan_all` does this
+    later.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
@@ -174,7 +177,7 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that also moved the branch, or None if a full rescan is required."""
+    """Return the record of a write that also moved the branch. Return None if a full rescan is required."""
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -214,7 +217,7 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
     """Return the paths of the entries to which some files belong.
 
-    A description is part of its media file's entry. If a media file was added or removed, both paths are
+    A description belongs to its media file's entry. If a media file was added or removed, both paths are
     returned.
     """
     return {
@@ -226,10 +229,10 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration (None if unchanged), and its paths with signatures too recent to trust and
-    with trusted ones.
+    """Return the new configuration, or None if it is unchanged, and two sets of its paths.
 
-    If the configuration is broken, the last good one is returned with a problem.
+    The first set contains paths whose signature is too recent to trust, and the second set all others. If the
+    configuration is broken, the last good one is returned with a problem.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -278,14 +281,14 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Return the given paths, and drafts whose createdAt is derived from one of them."""
+    """Return the given paths, and the paths of drafts whose createdAt is derived from one of them."""
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read some files and return a record of those that differ.
+    """Read some files, and return a record of the files that differ.
 
     Retries while the files or git are changing.
     """
@@ -317,10 +320,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait while files are empty for only a moment, because programs that overwrite a file empty it first.
+    """Wait a moment for files that are empty, because a program that overwrites a file empties it first.
 
-    Also waits for missing files that have a signature in `missing`, because they may be about to be renamed
-    into place.
+    Also wait for missing files that have a signature in `missing`, because another program may be about to
+    rename a file to their path.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -354,7 +357,10 @@ def _is_unchanged(
 
 
 def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Return the current entries of some files, with None for files that no longer belong to the site."""
+    """Return the current entries for some files.
+
+    For a file that no longer belongs to the site, return None.
+    """
     entries: dict[str, Entry | None] = {}
     unread: list[str] = []
     top, plain = str(contents.root), dict[str, bool]()
@@ -372,10 +378,10 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the updated entry of a file if only its ctime has changed, without parsing. Return None
-    otherwise.
+    """Return the updated entry for a file if only its ctime has changed. The file is not parsed.
 
-    For example, a backup with hard links or `chmod -R` changes the ctime of every file.
+    Return None otherwise. For example, a backup with hard links or `chmod -R` changes the ctime of every
+    file.
     """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None

@@ -37,10 +37,11 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return which entries read under another configuration are still valid.
+    """Return which of the entries that were read under another configuration are still valid.
 
-    If nothing that affects parsing has changed, all are valid. Otherwise an entry is valid if it has no
-    problems and its type is unchanged, or has only new attributes that no file can contain yet.
+    If nothing that affects parsing has changed, all of them are valid. Otherwise an entry is valid if it has
+    no problems and one of these is true: its type is unchanged, or its type only has new attributes that no
+    file can contain yet.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
@@ -59,7 +60,7 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute and, recursively, of all components it may contain."""
+    """Return the options of an attribute and of all components that it can contain, recursively."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -81,8 +82,9 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of new attributes, by position, which are the same in all documents of a type. Return
-    None if the files must be read again.
+    """Return the values of new attributes, by position. They are the same in all documents of a type.
+
+    Return None if the files must be read again.
     """
     if then is None or then[0] != now[0]:
         return None

@@ -1,8 +1,9 @@
-"""The site: the only mutable object. It contains the current state, and every file change goes through it.
+"""The site: the only mutable object. It contains the current state, and all changes to files go through it.
 
-To read, call `site.current()` once and use the returned state throughout. `refresh` applies changes found in
-the files, and `write` changes files. Each of them creates one record under the site's write lock. `replica`
-appends the record to the change log shared by all workers, and then serves the new state.
+To read, call `site.current()` once, and use the returned state until the end of the request. `refresh`
+applies changes that were found in the files. `write` changes files. Each of them creates one record while
+holding the site's write lock. `replica` appends the record to the change log, which all workers share, and
+then serves the new state.
 """
 
 import logging
@@ -75,7 +76,7 @@ from server.storage.recent_versions import RecentVersions
 
 
 class ReadOnlySiteError(BifolioError):
-    """A write to a site that was opened for reading only: a programming error."""
+    """Programming error: a write to a site that was opened only for reading."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened for reading only; open it with a mode that writes")
@@ -85,10 +86,10 @@ class ReadOnlySiteError(BifolioError):
 class Parts:
     """Collaborators of a site. A site without `make_arbiter` is read-only.
 
-    - `make_arbiter` creates the object that gets the git remote's acceptance before each write. It is called
-      at the first such write, in the writing process.
+    - `make_arbiter` creates the object that requests the git remote's acceptance before each write. It is
+      called at the first such write, in the process that writes.
     - `report` is called after each write by this process.
-    - `request_reload` requests new workers from the supervisor, after a schema change in a large site.
+    - `request_reload` requests new workers from the supervisor after a schema change in a large site.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -112,9 +113,9 @@ _OVERTAKEN_MESSAGE = "The site was changed each time before this write could be 
 
 
 class Site:
-    """The site in a folder, with collaborators `parts`. Created by `server.service.opening`.
+    """The site in a folder, with its collaborators `parts`. `server.service.opening` creates it.
 
-    After creation, call `load`. Then call `refresh` whenever files have changed.
+    After creating it, call `load`. After that, call `refresh` whenever files have changed.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -144,7 +145,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Return a number that increases with every record, even if the record changes no document."""
+        """Return a number that increases with each record, even if the record changes no document."""
         return self._contents.applied
 
     @property
@@ -169,8 +170,8 @@ class Site:
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
         """Read the whole site on several cores. Raises SetupError if the configuration is broken.
 
-        Files are read without the write lock, so other writers are not blocked. If a file was written during
-        that time, a rescan follows. `nice` lowers the priority of the reading processes.
+        The write lock is not held while files are read, so other writers are not blocked. If a file was
+        written during that time, a rescan follows. `nice` lowers the priority of the reading processes.
         """
         with suppress(OSError):
             state_folder(self.root)  # The write lock needs it, if the site is writable.
@@ -197,11 +198,11 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Find and apply changes in the files: at the paths in `hints`, or in all files if None.
+        """Find and apply changes in the files at the paths in `hints`, or in all files if it is None.
 
-        All changes found together become one change. A running git command is waited for, and changes it
-        makes during the rescan are included. If the schema has changed, all documents are read again before
-        the lock is acquired. In a large site, replacement workers do that.
+        Changes that are found together become one change. If a git command is running, `refresh` waits for
+        it. Changes that it makes during the rescan are included. If the schema has changed, all documents are
+        read again before the lock is acquired. In a large site, replacement workers read them.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -217,7 +218,7 @@ class Site:
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes in some files before a write. A new schema is not applied here, but by `refresh`."""
+        """Apply changes in some files before a write. A new schema is not applied here but in `refresh`."""
         self._wait_for_git(deadline)
         with self._locked():
             self._rescan(hints, patient=True)
@@ -227,7 +228,7 @@ class Site:
     ) -> Change | None:
         """Append a record of the changes in the files.
 
-        Return None if `patient` and a git command is running.
+        If `patient` is set and a git command is running, return None instead.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -238,7 +239,7 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # It will be repeated before the write is committed.
+        except (ApiError, CommitError) as error:  # The write will be repeated before it is committed.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
@@ -251,7 +252,7 @@ class Site:
         return change
 
     def seems_changed(self, hints: Collection[str] | None = None) -> bool:
-        """Whether `refresh` would probably find changes. Does not acquire the write lock."""
+        """Whether `refresh` would probably find changes. This does not acquire the write lock."""
         if self._replica.is_replaced:
             return False
         self.catch_up()
@@ -261,27 +262,27 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Change files through `prepare`, atomically (docs/files.md). All writes use this method.
+        """Change files by calling `prepare`. Either all files change or none (docs/files.md).
 
-        `prepare` is called with the request and a context that collects the file changes. If another process
-        changes the site at the same time, `prepare` is called again with a new context; if it is fast enough,
-        that happens under the write lock. A running git command is waited for, because it could overwrite the
-        files. If the settings require it, the write is committed first, and the git remote must accept the
-        commit.
+        All writes use this method. `prepare` is called with the request and a context, in which it collects
+        the file changes. If another process changes the site in the meantime, `prepare` is called again with
+        a new context. If `prepare` is fast enough, the second call happens while the write lock is held. If a
+        git command is running, the write waits for it, because it could overwrite the files. If the settings
+        require it, the write is committed first, and the git remote must accept the commit.
 
-        Returns the new state, the result of `prepare`, and the commit: "" for none, "pending" if it follows
-        later. Raises BusyError if a slow change was overtaken by other changes each time, GitBusyError,
-        RemoteError, ReadOnlySiteError, and any exception from `prepare`.
+        Returns the new state, the result of `prepare`, and the commit. The commit is "" if there is none, and
+        "pending" if it will be created later. Raises BusyError if `prepare` was slow and other changes
+        overtook it each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any exception from
+        `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Return the object that gets the git remote's acceptance for each write. Return None if the settings
-        require none.
+        """Return the object that requests the git remote's acceptance for each write.
 
-        Raises ReadOnlySiteError.
+        Return None if the settings do not require acceptance. Raises ReadOnlySiteError.
         """
         make = self._parts.make_arbiter
         if make is None:
@@ -298,7 +299,7 @@ class Site:
     ) -> tuple[State, Result, str]:
         """Write without contacting the git remote.
 
-        Called directly only by arbiters and merges, after acceptance.
+        Only arbiters and merges call this directly, after the remote has accepted the write.
         """
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
@@ -309,9 +310,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Like `write`, but does not commit: returns the write's name in the commit queue instead of the
-        commit.
-        """
+        """Write like `write`, but return the write's name in the commit queue instead of the commit."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError("The site's folder is missing: nothing can be written")
@@ -351,7 +350,7 @@ class Site:
         return self._try(attempt, ahead)
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """Call `attempt`. Retry if another process has changed the site."""
+        """Call `attempt`. If another process has changed the site or a git command is running, retry."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -384,12 +383,12 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply the writes of other servers for this site, which use separate change logs."""
+        """Apply the writes of other servers that serve this site. They use change logs of their own."""
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files of a change and queue their commit. Requires the write lock."""
+        """Write the files in a change, and add the change to the commit queue. Requires the write lock."""
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
@@ -402,7 +401,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Repeat uncommitted writes that a git command has reverted. Requires the write lock.
+        """Repeat the uncommitted writes that a git command has reverted. Requires the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -415,12 +414,12 @@ class Site:
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written. Repeat the writes that a git command has reverted since."""
+        """Read the files that were just written. Repeat writes that a git command has just reverted."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git prevents the write now, it is repeated before the commit, or the failure is logged then.
+            # If git prevents the write now, it is repeated before the commit, or the failure is logged.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -429,7 +428,7 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record, and store the replaced versions for clients whose changes are based on them."""
+        """Append a record. Store the replaced versions, because later changes may be based on them."""
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -440,11 +439,11 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of pictures whose formats are missing or not served yet."""
+        """Return the paths of pictures whose formats are missing or are not served yet."""
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
-        """Finish or discard an interrupted write. Return how many files changed."""
+        """Finish or discard an interrupted write. Return the number of files that changed."""
         self._journal.sweep()
         if self._journal.empty:
             return 0
@@ -455,9 +454,10 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Register an observer of changes. Call this after loading and before forking workers.
+        """Register an observer for changes. Call this after loading and before forking workers.
 
-        `committed` is called with the queue name and commit of each write that this process commits.
+        `committed` is called for each write that this process commits, with its name in the queue and its
+        commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -475,7 +475,7 @@ class Site:
         self._replica.share(log)
 
     def current(self) -> State:
-        """Return the state, including all writes that any process has acknowledged."""
+        """Return the state. It includes all writes for which any process has sent a response."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -483,10 +483,10 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply the changes of other processes.
+        """Apply the changes made by other processes.
 
-        If a record can't be applied, the files are rescanned instead. Raises BusyError if the write lock is
-        not available for the rescan.
+        If a record can't be applied, rescan the files instead. Raises BusyError if the write lock can't be
+        acquired for this rescan.
         """
         try:
             self._replica.catch_up()
@@ -501,10 +501,10 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan the files because some records are unreadable. Requires the write lock.
+        """Rescan the files, because some records can't be read. Requires the write lock.
 
-        The result is appended to the change log for all workers, because it may include edits that no record
-        contains. Other workers that can't read the same records also rescan.
+        The result is appended to the change log for all workers, because it can include edits that are in no
+        record. Other workers that can't read the same records rescan too.
         """
         with suppress(OSError):  # A killed writer may have left an interrupted write.
             self._journal.recover()
@@ -522,16 +522,16 @@ class Site:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Catch up, unless this process is about to be replaced, and sweep the journal."""
+        """Catch up, unless this process is about to be replaced. Also clean up the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Take over a change log: append everything this process has loaded as the next record.
+        """Take over a change log: append everything that this process has loaded as the next record.
 
-        Workers forked from this process then replace the workers that used the log before. Returns the
-        change, for reports.
+        Workers that are forked from this process will replace the workers that used the log before. Returns
+        the change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -543,7 +543,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Request new workers if a large site must be read again. Return whether they were requested."""
+        """If a large site must be read again, request new workers. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -562,9 +562,7 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock with an up-to-date state, after finishing interrupted
-        writes.
-        """
+        """Context manager: acquire the write lock, catch up, and finish interrupted writes."""
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # A read-only site can't be recovered.

@@ -1,8 +1,8 @@
 """File watcher that refreshes a site when its files change.
 
-Reports from the operating system are only hints: they can be repeated, out of order or missing. A hint only
-marks a path to check. Starting a watch triggers a full rescan, because earlier changes are not reported. More
-rescans without hints follow at intervals.
+Reports from the operating system are only hints, because they can be repeated, out of order or missing. A
+hint means that a path must be checked. Changes before the start of a watch are not reported, so each start
+triggers a full rescan. More full rescans follow at intervals.
 """
 
 import logging
@@ -33,8 +33,8 @@ Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 class Watcher(Job):
     """Job that refreshes a site when its files change.
 
-    Two threads wait for reports from the operating system, collect hints and wake the job. They are not jobs
-    themselves, because they block.
+    Two threads wait for reports from the operating system, collect hints and wake the job. They are threads
+    instead of jobs, because they block.
     """
 
     name = "refresh"
@@ -50,7 +50,7 @@ class Watcher(Job):
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
         self._patrol_at = 0.0  # on the monotonic clock
-        self._doubt_until = 0.0  # until when to wait for a report of the change a patrol found; 0 if none
+        self._doubt_until = 0.0  # deadline for a report about a change that a patrol found, or 0
 
     def start(self, context: JobContext) -> None:
         self._stop = context.stopping
@@ -64,7 +64,7 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh the hinted paths. Without hints, check everything if a patrol is due."""
+        """Refresh the paths in the hints. If there are no hints and a patrol is due, check all files."""
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -116,7 +116,7 @@ class Watcher(Job):
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
 
     def _poll(self, error: Exception) -> None:
-        """Rescan at intervals for a while, because the system can't watch the files."""
+        """Rescan at intervals for a while, because the operating system can't watch the files."""
         poll_s = self._timing.poll_s
         with self._polling_lock:  # Usually both threads fail at the same time.
             was_polling, self._polling = self._polling, True
@@ -202,10 +202,10 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch one by one, if a file name is not UTF-8. Otherwise return an empty set.
+    """Return the folders to watch one by one if a file name is not UTF-8. Otherwise return an empty set.
 
-    watchfiles opens all folders below a watched folder and fails at a name that is not UTF-8. In that case,
-    each readable folder is watched non-recursively.
+    watchfiles opens all folders below a watched folder, and fails if a name is not UTF-8. In that case, each
+    readable folder is watched without its subfolders.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -220,9 +220,9 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. Threads add them, and the job takes them.
+    """Paths that may have changed. Threads add paths, and the job removes them.
 
-    None stands for all paths.
+    None represents all paths.
     """
 
     def __init__(self) -> None:
@@ -232,7 +232,7 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths. An empty collection reports a change outside the files."""
+        """Add paths. An empty collection means that there was a change outside the files."""
         with self._lock:
             self._everything |= paths is None
             self._paths.update(paths or ())
@@ -240,7 +240,7 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Return whether there are hints, and the paths (None for all). Clear the hints."""
+        """Return whether there are hints, and their paths (None for all paths). Then remove all hints."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
@@ -249,4 +249,4 @@ class _Hints:
 
 
 def _do_nothing() -> None:
-    """Do nothing. Replaced when the job starts."""
+    """Do nothing. This function is replaced when the job starts."""

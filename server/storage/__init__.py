@@ -1,1 +1,1 @@
-"""File storage: reads, parses and atomically writes files. Subpackages cover git, images and buckets."""
+"""File storage: reads and parses files, and writes them atomically. Subpackages: git, images and buckets."""

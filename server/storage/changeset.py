@@ -1,4 +1,4 @@
-"""Changeset: new file contents, collected before they are written."""
+"""Changeset: collects new file contents before they are written."""
 
 import errno
 import os
@@ -14,16 +14,16 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """The files that a change is based on: a working tree or a commit."""
+    """Interface of the files that a change is based on. These are a working tree or the files in a commit."""
 
     def signature(self, path: str) -> Signature | None:
         """Return a file's signature, or None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content and its signature at that time. Raises OSError."""
+        """Return a file's content and the signature that the file had at that time. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether a parent of `path` is a file, so `path` can't be created."""
+        """Whether `path` can't be created because one of its parents is a file."""
 
 
 class WorkingTree:
@@ -48,15 +48,15 @@ class WorkingTree:
 
 
 class Changeset:
-    """New file contents by path, collected before they are written. Each old file is read at most once.
+    """New file contents by path, which have not been written yet. Each old file is read at most once.
 
-    The changeset records the signature of every file it checks or reads. The journal rejects the change if
-    one of the files to replace has a different signature by then.
+    The changeset stores the signature of every file that it checks or reads. When the change is written, the
+    journal rejects it if a file to be replaced has a different signature.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
         """Create an empty changeset based on `files`, by default the site's files on disk."""
-        self.root = root.resolve()  # With a relative root, every file would be mistaken for a link.
+        self.root = root.resolve()  # With a relative root, each file would be treated as a link.
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
@@ -64,9 +64,9 @@ class Changeset:
         self._sources: dict[str, Path] = {}
 
     def text(self, path: str) -> str:
-        """Return a file's text: the new one, or else the one on disk.
+        """Return a file's text. It is the new text if there is one, or else the text on disk.
 
-        Raises ConflictError if the file is missing or not UTF-8, StorageError if it can't be read.
+        Raises ConflictError if the file is missing or not UTF-8. Raises StorageError if it can't be read.
         """
         if path in self._texts:
             text = self._texts[path]
@@ -88,7 +88,7 @@ class Changeset:
         return path in self._sources or self._signature(path) is not None
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature a file had when it was first checked, or None if it was missing."""
+        """Return the signature that a file had at its first check, or None if the file was missing."""
         return self._signature(path)
 
     def put(self, path: str, text: str) -> None:
@@ -96,7 +96,10 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file's content to the file `source`. The caller may delete `source` after the write."""
+        """Set a file's new content to the content of the file `source`.
+
+        After the write, the caller may delete `source`.
+        """
         self._signature(path)
         self._sources[path] = source
 
@@ -115,7 +118,7 @@ class Changeset:
         self._sources.update(other._sources)
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add writes from another changeset, with the signatures recorded there."""
+        """Add the writes from another changeset, with the signatures that are stored there."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -137,12 +140,14 @@ class Changeset:
 
     @property
     def paths(self) -> set[str]:
-        """Return all paths that were checked or read."""
+        """Return all paths that this changeset has checked or read."""
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise PayloadTooLargeError for a text too large to read back, ConflictError if a new file's parent
-        is a file.
+        """Raise an error if the new files can't be written or read back.
+
+        Raises PayloadTooLargeError for a text that is too large to be read back. Raises ConflictError if a
+        parent of a new file is a file.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)
@@ -151,7 +156,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the writes in this change, without unchanged files."""
+        """Return the writes in this change. Files whose content stays the same are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum that reveals damage."""
+"""JSON cache files with a checksum. The checksum reveals damage to the file."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ _DIGITS = 32
 
 
 def write_checked(path: Path, value: object) -> None:
-    """Replace a file with a value and its checksum. Raises OSError."""
+    """Replace a file's content with a value and its checksum. Raises OSError."""
     replace_file(path, encode_checked(value))
 
 
@@ -22,7 +22,7 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Parse a value from a file. Raises OSError if the file is missing, ValueError if it is damaged."""
+    """Return the value in a file. Raises OSError if the file is missing, and ValueError if it is damaged."""
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

@@ -1,9 +1,9 @@
-"""Atomic file replacement that detects simultaneous edits by other programs.
+"""Atomic file replacement that detects edits by other programs at the same time.
 
-The new file and the old one are swapped. Then the old file is compared with the version that the change
-started from. If another program saved the file in between, or is waiting to open it, the swap is rolled back
-and the request fails with 409. The system calls are in `storage.exchange`, the replaced files in
-`storage.replaced`.
+First, the new file and the old file are swapped. Then the old file is compared with the version on which the
+change was based. If another program has saved the file in between, or is waiting to open it, the swap is
+rolled back and the request fails with status 409. The system calls are in `storage.exchange`. Replaced files
+are in `storage.replaced`.
 """
 
 import errno
@@ -27,11 +27,11 @@ _MAX_OPEN_FILES = 64  # Open files allow a rollback even if .bifolio/ is deleted
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """One prepared write. `before` and `after` are the target's marks (mtime, size, inode) before and after
-    the write.
+    """One prepared write.
 
-    None means no file. `aside` is a path in the journal. It holds the new file before the swap and the old
-    file after it.
+    `before` and `after` are the marks of the target (mtime, size, inode) before and after the write. A mark
+    is None if there is no file. `aside` is a path in the journal. Before the swap, it contains the new file.
+    After the swap, it contains the old file.
     """
 
     write: Write
@@ -41,25 +41,26 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if the target has changed, OSError if it is read-only."""
+        """Raise ConflictError if the target has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether `aside` is still the staged file, unchanged."""
+        """Whether `aside` is still the staged file and has not changed."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
-        """Return this write as a step in the record of intent, with paths relative to `root`."""
+        """Return this write as a step for the record of intent. Its paths are relative to `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One completed swap. `former` is the old file, still open, or None after the first _MAX_OPEN_FILES
-    swaps.
+    """One completed swap. `former` is the old file, which is still open. It is None after the first
+    _MAX_OPEN_FILES swaps.
 
-    `exact` is whether `aside` is the replaced file itself, rather than a link or copy made just before.
+    `exact` means that `aside` is the replaced file itself. Otherwise it is a link to the file, or a copy that
+    was made just before the swap.
     """
 
     step: StagedFile
@@ -68,17 +69,18 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether another program had replaced the target just before the swap: `aside` is neither the old
-        nor the new file.
+        """Whether another program had replaced the target just before the swap.
+
+        In this case, `aside` is neither the old file nor the new file.
         """
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap a staged file with its target and append the result to `done`. Raises ConflictError.
+    """Swap a staged file with its target, and append the result to `done`. Raises ConflictError.
 
-    The old file stays open until `open_files` closes.
+    The old file stays open until `open_files` is closed.
     """
     step.check()  # Check first: opening the folder fails if it was deleted too.
     with open_folder(step.target.parent) as folder:
@@ -107,7 +109,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if the replaced file was edited by a program that had it open."""
+    """Raise ConflictError if another program had the replaced file open and has edited it."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -116,7 +118,7 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target, or the target aside.
+    """Move the staged file to its target. If the write deletes the target, move the target to `aside`.
 
     Return whether `aside` is now the replaced file itself.
     """
@@ -131,7 +133,9 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: replace the staged file's name in an OSError with the target's."""
+    """Context manager: if an OSError contains the staged file's name, replace that name with the target's
+    name.
+    """
     try:
         yield
     except (FileNotFoundError, FileExistsError):  # Callers check the original file name in these errors.
@@ -143,10 +147,10 @@ def naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old target, unless another program has edited the new one.
+    """Restore the old target, unless another program has edited the new file.
 
-    If both files were edited, the edit at the target remains there, and the other is moved to unsaved/.
-    Swapping them again could displace a third edit.
+    If both files were edited, the edit at the target stays there, and the other file is moved to unsaved/.
+    They are not swapped again, because that could displace a third edit.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:
@@ -167,7 +171,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
-    """Restore the old target from its open file, because the journal was deleted."""
+    """Restore the old target from its open file. This is needed if the journal was deleted."""
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)
     elif replacement.former:
@@ -176,10 +180,10 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark of a write's target. Raises ConflictError if its signature differs from the one that
-    was read.
+    """Return the mark of a write's target.
 
-    To delete a link, the mark is the link's own, because the file it points to may change.
+    Raises ConflictError if the target's signature differs from the signature when it was read. If a symbolic
+    link is deleted, the mark belongs to the link itself, because the file it points to may change.
     """
     try:
         itself = os.lstat(target)

@@ -1,8 +1,9 @@
-"""Text of document files: creates new texts, and edits existing ones by rewriting only the changed values.
+"""Texts of document files. New texts are created, and in existing texts only the changed values are
+rewritten.
 
-Every edited text is parsed again and compared with the expected values. They can differ, for example if
-values share a YAML anchor; then the shared values are written out in full. If that fails too, the change is
-rejected.
+After an edit, the text is parsed again and compared with the expected values. They can differ, for example if
+several values share a YAML anchor. In this case, the shared values are written out in full. If they still
+differ, the change is rejected.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -29,11 +30,11 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text of a new file with the values `trees`. `body` is the attribute stored in the Markdown
-    body.
+    """Return the text for a new file with the values in `trees`. `body` is the attribute that is stored in
+    the Markdown body.
 
-    `matter` is the front matter's format, a key of FRONT_MATTER. Raises ConflictError for a value that the
-    format can't represent.
+    `matter` is the format of the front matter, a key in FRONT_MATTER. Raises ConflictError for a value that
+    the format can't represent.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -48,7 +49,7 @@ def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str 
 def _new_markdown(body: str | None, trees: Mapping[str, Any], handler: frontmatter.Handler) -> str:
     matter = {key: value for key, value in trees.items() if key != body}
     text = trees.get(body) if body else None
-    if body in trees and text is None:  # Without a body, its default would apply.
+    if body in trees and text is None:  # If the file had no body, the attribute's default would be used.
         matter[str(body)] = None
     if body and isinstance(text, str) and _only_in_matter(text):
         matter[body] = text
@@ -75,10 +76,10 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with some attributes changed. REMOVE removes an attribute.
+    """Return a file's text after changing some attributes. The value REMOVE removes an attribute.
 
-    The body attribute is removed by None; WRITTEN_NULL writes an explicit null to the front matter. Raises
-    ConflictError if the file can't be changed without affecting other values.
+    For the body attribute, None removes it, and WRITTEN_NULL writes an explicit null to the front matter.
+    Raises ConflictError if the text can't be changed without affecting other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     expected = {**parse(path, text, body), **changes}
@@ -94,9 +95,9 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Remove the earlier values of repeated keys, which have no effect. Return the new text.
+    """Return the text without the earlier values of repeated keys. Only the last value of a key is used.
 
-    Raises ConflictError if that would change other values, for example through aliases.
+    Raises ConflictError if the removal would change other values, for example through aliases.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -135,7 +136,7 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """Edit a text. `expand` writes out every attribute that has an anchor or alias."""
+    """Edit a file's text. If `expand` is set, write out all attributes that have an anchor or alias."""
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
@@ -166,8 +167,9 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a body value must be in the front matter, because it is empty or contains git conflict
-    markers.
+    """Whether a body value must be stored in the front matter.
+
+    This is the case if it is empty or contains git conflict markers.
     """
     return text == "" or has_conflict(text)
 
@@ -175,9 +177,9 @@ def _only_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter, with the body changed.
+    """Return the text below the front matter, with a new body.
 
-    A value that only front matter can hold remains in `changes`.
+    If the new value must be stored in the front matter, it remains in `changes`.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

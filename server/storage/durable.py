@@ -1,4 +1,4 @@
-"""Durable file operations: after a crash, a file has either its old or its new content."""
+"""Durable file operations: after a crash, each file contains either its old content or its new content."""
 
 import errno
 import os
@@ -14,9 +14,10 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Stage an existing file as `temporary`, by hard link or copy, and set its mode.
+    """Stage an existing file as `temporary`, through a hard link or a copy, and set its mode.
 
-    `source` is preserved, because a rolled-back change may be retried with it. The caller deletes it.
+    `source` still exists after that, because the change may be retried after a rollback. The caller deletes
+    it.
     """
     back_up(source, temporary)
     os.chmod(temporary, mode)
@@ -27,7 +28,9 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to a new file and set its mode. Raises OSError after deleting the incomplete file."""
+    """Write bytes to a new file and set its mode. If that fails, delete the incomplete file and raise
+    OSError.
+    """
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
@@ -43,9 +46,10 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode of new files, by creating a file and deleting it.
+    """Return the default mode of new files. To find it, create a file and delete it again.
 
-    A process can read its umask only by changing it, which would affect files that other threads create.
+    The umask is not read directly: a process can read its umask only by changing it, which would affect files
+    that other threads create.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -56,7 +60,10 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, without a sync. If this raises OSError, the old file is unchanged."""
+    """Replace a cache file atomically, but without a sync.
+
+    If this raises OSError, the old file is unchanged.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         temporary.write_bytes(data)
@@ -68,7 +75,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file atomically, readable only by its owner. An existing file is left unchanged."""
+    """Create a file atomically. Only its owner can read it. An existing file stays as it is."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -81,7 +88,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file durably, readable only by its owner."""
+    """Replace a file durably. Only its owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -104,7 +111,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a second name for a file or link: a hard link if possible, else a copy."""
+    """Create a second name for a file or symbolic link. This is a hard link if possible, or else a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -112,7 +119,9 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename a staged file to a name in an opened folder. Across file systems, it is copied."""
+    """Rename a staged file to a name in an opened folder. If they are on different file systems, copy the
+    file.
+    """
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
     except OSError as error:
@@ -124,7 +133,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file to a name in an opened folder, atomically."""
+    """Copy an open file atomically to a name in an opened folder."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -141,7 +150,7 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create and sync missing folders. Return the new ones, outermost first."""
+    """Create and sync missing folders. Return the new folders, outermost first."""
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -153,7 +162,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync a folder's entries. Without this, a crash can undo a rename in it."""
+    """Sync the list of files in a folder to disk. Without this, a crash can undo a rename in the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

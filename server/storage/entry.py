@@ -12,13 +12,14 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file: a document, if the file contains one, and problems.
+    """Result of reading one file. It contains problems, and a document if the file could be parsed into one.
 
-    - `digest` is the digest of a document file's bytes.
-    - `derived` contains timestamps from git or the file system, if the file sets none.
-    - `beside` is the signature of a media file's description.
+    - `digest` is the digest of the document file's bytes.
+    - `derived` contains timestamps from git or the file system for those that the file does not set.
+    - `beside` is the signature of the description, if the file is a media file.
 
-    For media in a bucket, `path` is the description's path and `document.path` is the media file's.
+    If a media file is in a bucket, `path` is the path of its description, and `document.path` is the path of
+    the media file.
     """
 
     path: str
@@ -31,7 +32,10 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists but can't be served. Its last good version is served, if any."""
+        """Whether the file exists but can't be served.
+
+        In this case, its last good version is served, if there is one.
+        """
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 

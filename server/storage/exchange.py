@@ -1,8 +1,8 @@
-"""System calls that replace a file and preserve the old one for comparison.
+"""System calls that replace a file and preserve the old file for a comparison.
 
-A program may save a file between the last check and the replacement. Therefore renameat2 swaps the new and
-the old file atomically, and the old file is checked after the swap. Without renameat2, the old file first
-gets a second name (hard link), and then the new file is renamed over the target.
+Another program may save a file between the last check and the replacement. Therefore renameat2 swaps the new
+file and the old file atomically, and the old file is checked after the swap. If renameat2 is not available,
+the old file first gets a second name (a hard link). Then the new file is renamed to the target.
 """
 
 import ctypes
@@ -32,14 +32,14 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
     """Swap `aside` and the target, a file in an opened folder. Return whether the swap was atomic. Raises
     OSError.
 
-    If the system can't swap atomically, `aside` becomes a hard link to the old target or a copy of it, made
-    just before the target was replaced.
+    If the system can't swap files atomically, `aside` becomes a hard link to the old target, or a copy that
+    was made just before the replacement.
     """
     # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
-    former.unlink(missing_ok=True)  # Left over from a killed writer.
+    former.unlink(missing_ok=True)  # A killed writer has left it.
     back_up(target, former)
     move(aside, target.name, folder)
     os.replace(former, aside)
@@ -47,7 +47,10 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Rename a file to a new name in an opened folder. Raises FileExistsError if the name exists, OSError."""
+    """Rename a file to a new name in an opened folder.
+
+    Raises FileExistsError if the name already exists, and OSError.
+    """
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
     try:
@@ -60,9 +63,9 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move a target in an opened folder to `aside`.
+    """Move a target from an opened folder to `aside`.
 
-    Return False if it was copied to another file system instead.
+    Return False if the target had to be copied, because `aside` is on another file system.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -76,10 +79,10 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file open for reading that can detect programs writing to it in place.
+    """A file that is open for reading and can detect programs that write to it in place.
 
-    On Linux, it can acquire a kernel lease. A program that opens the file for writing then waits until
-    `release` or until the file is closed.
+    On Linux, it can acquire a lease from the kernel. If a program then opens the file for writing, the
+    program has to wait until `release` is called or the file is closed.
     """
 
     def __init__(self, file: BufferedReader) -> None:
@@ -95,13 +98,13 @@ class Reader:
         return self.file.read()
 
     def has_bytes(self, data: bytes | None) -> bool:
-        """Whether the file contains these bytes. None skips the check and returns True."""
+        """Whether the file contains exactly these bytes. Returns True if `data` is None."""
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease if the system has leases.
+        """Acquire a lease, if the system supports leases.
 
-        Return False if a writer still has the file open after `wait_s` seconds.
+        Return False if another program still has the file open for writing after `wait_s` seconds.
         """
         deadline = time.monotonic() + wait_s
         while (refused := self._lease()) == errno.EAGAIN:
@@ -113,8 +116,9 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether the kernel has broken the lease: a program waits to write, or was allowed to after a
-        timeout.
+        """Whether the kernel has broken the lease.
+
+        This means that another program is waiting to write to the file, or is writing to it after a timeout.
         """
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
@@ -126,10 +130,10 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease. The kernel grants one only if no program has the file open for writing.
+        """Request a lease. The kernel grants it only if no program has the file open for writing.
 
-        Returns the errno, or 0 for success. When another program breaks the lease, this process receives
-        SIGURG, which has no effect.
+        Returns 0 for success, or else the errno. When another program breaks the lease, this process receives
+        the signal SIGURG, which has no effect.
         """
         if not hasattr(fcntl, "F_SETLEASE"):
             return errno.ENOSYS
@@ -142,9 +146,9 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file until `held` closes.
+    """Open a regular file. It stays open until `held` is closed.
 
-    Return None for a link, a special file or an unreadable file.
+    Return None for a symbolic link, a special file, or a file that can't be read.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -155,10 +159,10 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file or link has the mark `before` and the bytes `data`, and no program is about to change
-    it.
+    """Whether a file or symbolic link has the mark `before` and the bytes `data`, and is not about to change.
 
-    The bytes reveal edits of equal size within one clock tick. None skips their comparison.
+    The comparison of bytes detects edits within one clock tick that do not change the size. If `data` is
+    None, the bytes are not compared.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)

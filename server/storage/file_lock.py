@@ -1,6 +1,6 @@
-"""Exclusive lock on a file or folder, across threads and processes.
+"""Exclusive lock on a file or folder, for several threads and processes.
 
-The kernel releases the lock when its process dies. Forked children do not inherit it.
+The kernel releases the lock if its process dies. Forked child processes do not inherit the lock.
 """
 
 import fcntl
@@ -15,18 +15,21 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Lock on one file or folder. Two locks on the same path exclude each other, even within one process.
+    """Lock on one file or folder. Two FileLocks on the same path exclude each other, even within one process.
 
-    A FileLock is not thread-safe. `descriptor` is -1 while it is not locked.
+    A single FileLock is not thread-safe. Its `descriptor` is -1 while it is not locked.
     """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Prepare to lock `path`. A missing file is created when locked; a missing folder is not."""
+        """Prepare a lock on `path`. If a file is missing, it is created when the lock is acquired.
+
+        A missing folder is not created.
+        """
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Acquire the lock, waiting up to `wait_s` seconds. Return whether it is held.
+        """Try for up to `wait_s` seconds to acquire the lock. Return whether that succeeded.
 
         Raises OSError if the path can't be opened, or if the file system does not support locks.
         """
@@ -56,7 +59,7 @@ class FileLock:
     def close(self) -> None:
         """Close the file without unlocking it.
 
-        Other processes that inherited the descriptor still hold the lock.
+        Other processes that have inherited the file descriptor still hold the lock.
         """
         if self.descriptor >= 0:
             os.close(self.descriptor)
@@ -65,7 +68,7 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: try to acquire the lock; yields whether it is held. Raises OSError."""
+        """Context manager: try to acquire the lock, and yield whether that succeeded. Raises OSError."""
         try:
             yield self.acquire(wait_s)
         finally:
@@ -81,7 +84,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close inherited locks in a forked child, because it would share flock() locks with its parent."""
+    """Close inherited locks in a forked child process, because flock() locks are shared with the parent
+    process.
+    """
     for lock in tuple(_held):
         lock.close()
 

@@ -1,8 +1,8 @@
-"""Directory walk of a site: lists its files with signatures, which reveal changes without reading any
+"""Directory walk of a site. It lists the files with their signatures, which show changes without reading any
 content.
 
-Links are followed if they point to files of the same kind (`storage.links`). A broken, circular or disallowed
-link becomes a problem, and so does an unreadable folder.
+A symbolic link is followed if it points to a file of the same kind (`storage.links`). A link that is broken,
+circular or not allowed becomes a problem. An unreadable folder also becomes a problem.
 """
 
 import os
@@ -23,7 +23,7 @@ SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__"})
 
 DIGEST_BYTES = 16
 
-# Raised for a missing file, or if one of its parent folders has become a file.
+# Raised if the file is missing, or if one of its parent folders has become a file.
 MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
 # mtime in ns, size in bytes, inode, ctime in ns. Programs can reset the mtime, but not the ctime.
@@ -34,9 +34,9 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Walk:
-    """Result of a walk: signatures by path, problems, and unreadable folders.
+    """Result of a walk: the signature of each file by path, the problems, and the unreadable folders.
 
-    `links` maps each link to its target, both relative to the site.
+    `links` maps each symbolic link to its target. Both paths are relative to the site.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -45,14 +45,14 @@ class Walk:
     links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
-        """Return a hash of the files found.
+        """Return a hash of all files that were found.
 
-        It can be compared only between processes forked from the same parent.
+        Hashes can be compared only between processes that were forked from the same parent.
         """
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the walk as few objects, which makes unpickling three times faster."""
+        """Pickle the walk with few objects. This makes unpickling three times as fast."""
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
 
@@ -74,17 +74,17 @@ def file_mark(status: os.stat_result) -> FileMark:
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not in a file."""
+    """Return a signature for content that is not stored in a file."""
     return (mtime, size, 0, 0)
 
 
 def last_change(signature: Signature) -> int:
-    """Return when a file last changed, in ns since 1970."""
+    """Return the time when a file last changed, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether a parent of `path` is a file, so `path` can't be created."""
+    """Whether `path` can't be created because one of its parents is a file."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -95,7 +95,7 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """Return the error for a new file if one of its parent folders is a file."""
+    """Return the error for a new file that can't be created because one of its parents is a file."""
     return ConflictError(f"{path} needs a folder at a path where a file exists; move the file first")
 
 
@@ -105,7 +105,7 @@ def digest_of(data: bytes) -> bytes:
 
 
 def signature_of(path: Path | str) -> Signature | None:
-    """Return a file's signature, or None if the file is missing or inaccessible."""
+    """Return a file's signature, or None if the file is missing or can't be accessed."""
     try:
         return signature(os.stat(path))
     except OSError:
@@ -113,7 +113,7 @@ def signature_of(path: Path | str) -> Signature | None:
 
 
 def file_mark_of(path: Path) -> FileMark | None:
-    """Return a file's mark, or None if the file is missing or inaccessible."""
+    """Return a file's mark, or None if the file is missing or can't be accessed."""
     try:
         return file_mark(os.stat(path))
     except OSError:
@@ -121,7 +121,10 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or None if it is missing. A link is not followed. Raises OSError."""
+    """Return a file's mark, or None if the file is missing. Raises OSError.
+
+    If the file is a symbolic link, the mark belongs to the link itself.
+    """
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -129,7 +132,9 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether a file name is never content: hidden files, editors' backups and locks, package folders."""
+    """Whether files with this name are never content: hidden files, editors' backups and locks, package
+    folders.
+    """
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
 
@@ -143,7 +148,7 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether a path contains an ignored name or is not UTF-8."""
+    """Whether a path is not UTF-8 or contains an ignored name."""
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
@@ -225,13 +230,13 @@ def _link_is_sound(
 
 
 def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
-    with suppress(OSError):  # Another process is replacing the link; the next walk finds the new one.
+    with suppress(OSError):  # Another process is replacing the link. The next walk will find the new link.
         if target := inner_path(os.path.realpath(path), top):
             result.links[shown] = target
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return the given paths and all other paths that reach the same files through links."""
+    """Return the given paths, and all other paths that lead to the same files through symbolic links."""
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -245,10 +250,10 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether finding changes at these paths requires a walk.
+    """Whether a walk is required to find the changes at these paths.
 
-    It does for paths near `problems` from the last walk, paths with links, special files, and paths that are
-    not UTF-8.
+    It is required for paths near `problems` from the last walk, paths with symbolic links, special files, and
+    paths that are not UTF-8.
     """
     odd = [problem.path for problem in problems]
     return any(

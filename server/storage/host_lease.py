@@ -1,9 +1,9 @@
-"""Host lease: on a network file system, only one machine may serve a site's folder.
+"""Host lease: on a network file system, only one machine at a time can serve a site's folder.
 
-File locks work only within one kernel, so a lease file in .bifolio/ tells machines apart. The server renews
-the lease regularly; a server on another machine then fails to start. The lease names the kernel, so all
-containers on one machine share it. A lease that is no longer renewed expires: the machine crashed, or the
-folder is a copy.
+File locks work only within one kernel, so a lease file in .bifolio/ is used between machines. The server
+renews the lease regularly. While it does, servers on other machines fail to start. The lease contains the
+kernel's id, so all containers on one machine share it. If the lease is not renewed, it expires. This happens
+if the machine has crashed or the folder is a copy.
 """
 
 import json
@@ -24,12 +24,12 @@ log = logging.getLogger("bifolio")
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
-CONTEST_DELAY_S = 0.5  # Wait for the lease file of a host that started at the same time.
+CONTEST_DELAY_S = 0.5  # Wait this long for the lease file of a machine that started at the same time.
 _POLL_INTERVAL_S = 0.1
 _RECORD_BYTES = 512  # Records have a fixed size and are written in place, so no reader sees half of one.
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS_FILE = Path("/proc/self/mountinfo")
-# File systems that several machines can mount. Types with a suffix, such as fuse.sshfs, count too.
+# File systems that several machines can mount, including types with a suffix, such as fuse.sshfs.
 _SHARED_TYPES = (
     "9p afs beegfs ceph cifs fuse gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb3 smbfs virtiofs"
 )
@@ -53,7 +53,7 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on the site at `root`. On a local file system, every method does nothing."""
+    """This machine's lease on the site at `root`. On a local file system, its methods have no effect."""
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE
@@ -62,9 +62,9 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: acquire the lease if `is_wanted`, and release it at the end.
+        """Context manager: if `is_wanted` is set, acquire the lease, and release it at the end.
 
-        Yields `renew`. Raises SetupError like `take`.
+        Yields the method `renew`. Raises SetupError if another machine holds the lease.
         """
         if is_wanted:
             self.take()
@@ -74,7 +74,7 @@ class HostLease:
             self.release()
 
     def take(self) -> None:
-        """Acquire the lease. Raises SetupError if another machine is renewing it."""
+        """Acquire the lease. Raises SetupError if another machine is still renewing it."""
         if _file_system(self._root).partition(".")[0] not in SHARED_FILE_SYSTEMS:
             return
         self._refuse_other()
@@ -91,7 +91,10 @@ class HostLease:
             raise _refusal(lease)
 
     def renew(self) -> float | None:
-        """Renew the lease if due. Return the seconds until the next renewal, or None without a lease."""
+        """Renew the lease if it is due.
+
+        Return the number of seconds until the next renewal. Return None if this machine has no lease.
+        """
         if not self._held:
             return None
         remaining = self._due - time.monotonic()
@@ -133,7 +136,10 @@ class HostLease:
                 raise _refusal(lease)
 
     def _read(self) -> _Lease | None:
-        """Parse the lease file. Opening the file makes a network file system fetch its current content."""
+        """Parse the lease file.
+
+        Because the file is opened, a network file system fetches its current content.
+        """
         try:
             return _Lease.of(self._path.read_text())
         except (OSError, ValueError, TypeError):
@@ -160,7 +166,7 @@ def _sentence(lease: _Lease) -> str:
 
 
 def _host() -> str:
-    """Return an id that all processes and containers on one kernel share."""
+    """Return an id that is the same for all processes and containers on one kernel."""
     try:
         return _BOOT_ID_FILE.read_text().strip()
     except OSError:
@@ -168,7 +174,10 @@ def _host() -> str:
 
 
 def _file_system(root: Path) -> str:
-    """Return the file system type of a folder, such as `nfs4`, or "" if unknown."""
+    """Return the type of the file system that contains a folder, such as `nfs4`.
+
+    Return "" if it is unknown.
+    """
     try:
         device = os.stat(root).st_dev
         lines = _MOUNTS_FILE.read_text().splitlines()

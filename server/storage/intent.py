@@ -1,6 +1,6 @@
-"""Record of intent: the steps of a change, written before any file changes.
+"""Record of intent: the steps in a change. It is written before any file changes.
 
-Recovery reads it after a crash.
+After a crash, recovery uses the record to finish or roll back the change.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ class Step:
     """One file in a record of intent. `before` and `after` are its marks (mtime, size, inode) before and
     after the change.
 
-    None means no file. `aside` is a file name in the journal: the new file before the swap, the old file
-    after it. The digests are hexadecimal; "" means unknown.
+    A mark is None if there is no file. `aside` is the name of a file in the journal. Before the swap, that
+    file is the new one; after the swap, it is the old one. The digests are hexadecimal, or "" if unknown.
     """
 
     target: str
@@ -33,7 +33,7 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write steps and their digest to a new file. Raises OSError."""
+    """Write steps and a digest of them to a new file. Raises OSError."""
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -43,7 +43,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Parse a record's steps. Return None if the record is incomplete or damaged."""
+    """Return the steps in a record. Return None if the record is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -66,11 +66,11 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file in a change. The new content is `data` or the file `source`; if both are None, the file is
-    deleted.
+    """One file in a change. Its new content is `data` or the content of the file `source`. If both are None,
+    the file is deleted.
 
-    `before` is the signature when the file was read, or None if the file did not exist. `read` is the content
-    at that time, or None if unknown. The file must still match both when it is replaced.
+    `before` is the signature that the file had when it was read, or None if it did not exist. `read` is its
+    content at that time, or None if that is unknown. When the file is replaced, it must still match both.
     """
 
     path: str

@@ -1,12 +1,12 @@
-"""Write-ahead journal: a change to several files takes effect completely or not at all, even after a crash.
+"""Write-ahead journal: a change to several files is applied completely or not at all, even after a crash.
 
-The new contents are staged and synced in .bifolio/journal/, then swapped with the files they replace. Each
-old file is compared with the version that the change started from. If one was edited in between, the whole
-change is rolled back.
+The new contents are staged and synced in .bifolio/journal/. Then they are swapped with the files that they
+replace. Each old file is compared with the version on which the change was based. If one of them has been
+edited in between, the whole change is rolled back.
 
-A record of intent is written first, so that `storage.recovery` can finish or roll back the change after a
-crash. The site's write lock admits one writer at a time, so files left in the journal always belong to a
-killed writer.
+Before the swap, a record of intent is written. After a crash, `storage.recovery` uses it to finish or roll
+back the change. Because of the site's write lock, only one writer at a time can use the journal. Therefore,
+if a new writer finds files in the journal, they were left by a killed writer.
 """
 
 import os
@@ -39,11 +39,11 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Raised if a change and its rollback both failed. Recovery restores the files later."""
+    """Error if a change and its rollback both failed. Recovery restores the files later."""
 
 
 class Journal:
-    """Writer for the files in one site. `folder` is the site's .bifolio/."""
+    """Writer for the files in one site. `folder` is the site's .bifolio/ folder."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -57,20 +57,23 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Context manager: hold the site's write lock. Raises BusyError after a timeout."""
+        """Context manager: hold the site's write lock. Raises BusyError if waiting for it takes too long."""
         with self.lock.held():
             yield
 
     @property
     def empty(self) -> bool:
-        """Whether the journal contains no files, so no write is in progress or was interrupted."""
+        """Whether the journal contains no files. Then no write is in progress, and none was interrupted."""
         try:
             return not any(self.folder.iterdir())
         except OSError:
             return True
 
     def recover(self) -> int:
-        """Finish or discard interrupted writes. Return how many files changed. Requires the write lock."""
+        """Finish or discard interrupted writes. Return the number of files that changed.
+
+        Requires the write lock.
+        """
         if self.empty:
             return 0
         count = self.recovery.recover()
@@ -78,24 +81,28 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete files replaced some seconds ago, and move edited ones to unsaved/. Requires no lock."""
+        """Delete files that were replaced a few seconds ago, but move edited files to unsaved/.
+
+        Requires no lock.
+        """
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if the path of a write leads outside the site through a link.
+        """Raise ConflictError if the path of a write leads out of the site through a symbolic link.
 
-        `commit` checks the same.
+        `commit` also performs this check.
         """
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply all of the writes or none, and count them as one write. Requires the write lock.
+        """Apply either all writes or none, and count them as one write. Requires the write lock.
 
-        `permit` is called just before the first file is replaced, and again after the last; it may raise an
-        ApiError to abort. Raises ConflictError if a file differs from what was read, and StorageError if the
-        disk is full or fails. After any of these errors, every file is rolled back. If the rollback fails
-        too, StorageError reports that, and recovery restores the files later.
+        `permit` is called just before the first file is replaced and again after the last file was replaced.
+        It can raise an ApiError to abort the change. Raises ConflictError if a file differs from the content
+        that was read. Raises StorageError if the disk is full or fails. After any of these errors, all files
+        are rolled back. If the rollback fails too, the StorageError says so, and recovery restores the files
+        later.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -137,7 +144,10 @@ class Journal:
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """Resolve the path to write. Links are followed, but a link to be deleted is not."""
+        """Return the path to write, after following symbolic links.
+
+        If a link is to be deleted, it is not followed.
+        """
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
@@ -147,7 +157,10 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """Stage a write. The staged file gets the target's mode, or the default mode for a new file."""
+        """Stage a write.
+
+        The staged file has the same mode as the target, or the default mode if the file is new.
+        """
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
         if write.deletes:
@@ -166,7 +179,7 @@ class Journal:
         return self._mode_of_new
 
     def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent. It is synced only if the change has several files."""
+        """Write the record of intent. It is synced to disk only if the change consists of several files."""
         steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
@@ -175,9 +188,10 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Count the write, then replace the files.
+        """Increment the number of writes, then replace the files.
 
-        Other processes see the new count and expect partly written files.
+        Other processes see the new number, so they expect that some files have been replaced and others not
+        yet.
         """
         number = self.lock.number
         self.lock.count(number + 1)
@@ -208,7 +222,7 @@ class Journal:
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        """Roll back a change. The record is renamed first, so that recovery after a crash also rolls back."""
+        """Roll back a change. The record is renamed first, so recovery after a crash also rolls back."""
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:

@@ -1,13 +1,13 @@
 """Rules for symbolic links: a link may point only to files of its own kind.
 
-Anyone who can commit can add links, and could expose or overwrite keys, accounts or settings through them.
-Therefore:
-- a link in content/uploads/, content/ or content-types/ must point into the same folder;
-- site.yaml must not be a link into these folders;
+Everyone who can commit can add symbolic links. Without rules, such a link could expose or overwrite keys,
+accounts or settings. Therefore:
+- a link in content/uploads/, content/ or content-types/ must point to a target in the same folder;
+- site.yaml must not be a link to a target in these folders;
 - no link may point to a hidden name.
 
-`link_problem` checks a path in advance. `open_file` checks again after opening the file, because a link may
-replace the file in between.
+`link_problem` checks a path in advance. `open_file` checks the opened file again, because a file can be
+replaced by a link after the first check.
 """
 
 import errno
@@ -21,7 +21,7 @@ from pathlib import Path
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
-_FOLDERS = (UPLOADS, CONTENT, TYPES)  # Inner folders come before their parents.
+_FOLDERS = (UPLOADS, CONTENT, TYPES)  # Inner folders must come before their parent folders.
 # Message if a disallowed link is found at a document's path.
 BROKEN_LINK = "is a link that does not lead to content; replace it with the document, or remove it"
 _DESCRIPTOR_FOLDER = "/proc/self/fd"  # On Linux, links here show which file each open descriptor refers to.
@@ -29,9 +29,9 @@ _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that 
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Check the links in a path.
+    """Check the symbolic links in a path. Return a problem, or None if they are all allowed.
 
-    Return a problem or None. `shown` is the path relative to the site at `top`.
+    `shown` is the path relative to the site, which is at `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -54,7 +54,10 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 
 
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
-    """Whether a path may contain a link. `plain` caches whether each folder is free of links."""
+    """Whether a path may contain a symbolic link.
+
+    `plain` caches, for each folder, whether its path is free of symbolic links.
+    """
     folder = os.path.dirname(path)
     if folder not in plain:
         plain[folder] = _is_plain(f"{top}/{folder}" if folder else top)
@@ -62,7 +65,7 @@ def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
 
 
 def _is_plain(folder: str) -> bool:
-    """Whether a folder exists and its path contains no links."""
+    """Whether a folder exists and no part of its path is a symbolic link."""
     try:
         return os.path.realpath(folder, strict=True) == folder
     except OSError:  # The folder is missing, or another process is replacing a link.
@@ -70,7 +73,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a link at `path` may point to `target`. Both are relative to the site."""
+    """Whether a symbolic link at `path` may point to `target`. Both paths are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -87,7 +90,7 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Make a real path relative to the site at `top`, with "" for the site itself.
+    """Convert a real path to a path relative to the site at `top`. For the site itself, return "".
 
     Return None for a path outside the site.
     """
@@ -98,9 +101,9 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if the opened file must not be served as `path`.
+    """Raise OSError if an opened file must not be served as `path`.
 
-    The check uses the descriptor, so it still holds if a link replaces the file later.
+    The check uses the file's descriptor. Therefore its result stays true if a link replaces the file later.
     """
     real = _real_path(descriptor, full)
     if real == full:
@@ -111,9 +114,9 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return an opened file's real path, or None if it can't be determined.
+    """Return the real path of an opened file, or None if it can't be determined.
 
-    Without /proc, the path is resolved again and must lead to the same file.
+    On systems without /proc, the path is resolved again, and the result must be the same file.
     """
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
@@ -135,7 +138,7 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file in the site at `root` for reading, and return its descriptor. Raises OSError.
 
-    `root` must not contain links. Opening a named pipe does not block.
+    `root` must not contain symbolic links. If the file is a named pipe, opening it does not block.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -149,7 +152,10 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file in the site at `root`. Raises OSError, also for a folder, pipe or device."""
+    """Open a regular file in the site at `root`.
+
+    Raises OSError, including for folders, pipes and devices.
+    """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -159,9 +165,9 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 
 @contextmanager
 def open_folder(folder: Path) -> Iterator[int]:
-    """Context manager: open a folder whose path contains no links, and yield its descriptor.
+    """Context manager: open a folder and yield its descriptor.
 
-    Raises OSError.
+    Raises OSError, including for a path with symbolic links.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

@@ -1,6 +1,6 @@
-"""Media files in content/uploads/, as documents of the type `plugin::upload.file`.
+"""Media files in content/uploads/, represented as documents of the type `plugin::upload.file`.
 
-A description in FILE.yaml overrides values derived from the file.
+Most values are derived from the file. A description in FILE.yaml overrides them.
 """
 
 import mimetypes
@@ -59,20 +59,21 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name. It does not depend on the machine's configuration."""
+    """Return the media type for a file name. It is the same on all machines."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
 def ending_of(mime: str) -> str:
-    """Return the file ending for a media type, or "" if unknown."""
+    """Return the file name extension for a media type, or "" if the type is unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the ending for an uploaded file. Images are checked by their content.
+    """Return the correct file name extension for an uploaded file.
 
-    If the ending says image and the content does not, or vice versa, the content decides. Other files retain
-    their ending, because their first bytes identify too little.
+    If the extension or the content is an image's and they do not match, the extension is determined from the
+    content. Other files retain their extension, because their first bytes do not determine the type precisely
+    enough.
     """
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -83,12 +84,15 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Return a path relative to content/uploads/, or None if the path is not in that folder."""
+    """Return a path relative to content/uploads/, or None if it is not below that folder."""
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return a media file's name in documents and URLs: its path below content/uploads/ in Unicode NFC."""
+    """Return the name of a media file in documents and URLs.
+
+    It is the path below content/uploads/ in Unicode NFC.
+    """
     inside = upload_path(path)
     return compose(inside) if inside else None
 
@@ -105,9 +109,9 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Build the document for a media file from its size in bytes and its description.
+    """Return the document for a media file, built from the file's size in bytes and its description.
 
-    `stored` is set if the content is in a bucket.
+    `stored` is set if the file's content is in a bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -156,7 +160,10 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Build the document for a media file in a bucket. `path` is the file's path if it were on disk."""
+    """Return the document for a media file in a bucket.
+
+    `path` is the path that the file would have on disk.
+    """
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
         for name, one in stored.formats.items()
@@ -176,7 +183,7 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a media file or picture format, or None if it is not in a bucket."""
+    """Return the bucket object for a media file or one of its formats, or None if it is not in a bucket."""
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

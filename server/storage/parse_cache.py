@@ -133,7 +133,7 @@ def _unpack(
 ) -> Iterator[CachedEntry | None]:
     """Deserialize the entries in a block.
 
-    Yields None for each entry that is not `usable` under the current schema.
+    For each entry that is not `usable` under the current schema, yield None.
     """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
@@ -159,12 +159,12 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Prefix a block with its length, so that blocks can be concatenated."""
+    """Add the length of a block before it. This allows blocks to be concatenated."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the remaining framed blocks in a file."""
+    """Yield the remaining blocks in a file, each of which was written with `frame`."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -173,11 +173,11 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """The cache file of one site: a sequence of blocks of entries. A later entry for a path replaces an
-    earlier one.
+    """The cache file for one site. It contains blocks of entries. If a path has several entries, the last one
+    is used.
 
-    Before the blocks, a stamp records the settings and schema they depend on. `usable` compares a stamp with
-    the current settings and schema.
+    A stamp before the blocks describes the settings and schema that the entries depend on. `usable` compares
+    a stamp with the current settings and schema.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -195,7 +195,10 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path. Reading ends at the first damaged block."""
+        """Return the valid entries by path.
+
+        If a block is damaged, that block and all later ones are ignored.
+        """
         valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
         try:
@@ -245,7 +248,7 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Deserialize a stamp, and determine which entries after it are valid.
+        """Deserialize a stamp. Determine which of the entries that follow it are valid.
 
         Raises ValueError if the stamp is damaged.
         """
@@ -266,9 +269,10 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # The cache saves 5 ms in each load after the first.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the server's code and the Python version; a different one invalidates all entries.
+    """Return a digest of the server's code and the Python version. If it differs, all entries are invalid.
 
-    The first call takes 13 ms. Later calls return the same digest, even if files of the server were replaced.
+    The first call takes 13 ms. All later calls return the same digest, even if the server's files have been
+    replaced.
     """
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))

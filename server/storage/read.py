@@ -1,4 +1,4 @@
-"""File reading that detects simultaneous writes, and parsing into trees."""
+"""File reading, with detection of writes at the same time, and parsing into trees."""
 
 import os
 import stat
@@ -28,10 +28,10 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse a document file's text into one tree per attribute. Raises SyntaxProblem.
+    """Parse the text of a document file into one tree for each attribute. Raises SyntaxProblem.
 
-    A byte order mark is ignored. If a key is repeated in YAML or TOML, the last value is used, as in site
-    generators. `repeats` collects the repeated keys.
+    A byte order mark is ignored. If YAML or TOML contains a key several times, the last value is used, as in
+    site generators. The repeated keys are added to `repeats`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -66,10 +66,10 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a JSON, TOML or YAML file, chosen by its ending.
+    """Parse a JSON, TOML or YAML file. The file name extension determines the format.
 
-    A repeated key raises SyntaxProblem in JSON and is added to `repeats` in the other formats. JSON does not
-    fill `positions`.
+    In JSON, a repeated key raises SyntaxProblem. In the other formats, it is added to `repeats`. For JSON,
+    `positions` is not filled.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -78,19 +78,19 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Read a file's text without its byte order mark, and its signature.
+    """Return a file's text, without its byte order mark, and its signature.
 
-    Raises OSError, and SyntaxProblem if the file is not UTF-8 text or is larger than MAX_FILE_BYTES.
+    Raises OSError. Raises SyntaxProblem if the file is not UTF-8 or is larger than MAX_FILE_BYTES.
     """
     data, signature_ = read_bytes(root, path)
     return decode(data), signature_
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Read a file's bytes, and its signature at that time.
+    """Return a file's bytes, and the signature that the file had at that time.
 
-    If a program writes the file at the same time, reading is retried, up to `tries` attempts in total. Raises
-    OSError, and SyntaxProblem for a special file or one larger than MAX_FILE_BYTES.
+    If another program writes to the file at the same time, reading is retried, with up to `tries` attempts in
+    total. Raises OSError. Raises SyntaxProblem for a special file, or a file larger than MAX_FILE_BYTES.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -109,7 +109,10 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 without a byte order mark. Raises SyntaxProblem for binary data or another encoding."""
+    """Decode UTF-8 and remove the byte order mark.
+
+    Raises SyntaxProblem for binary data or a different encoding.
+    """
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
@@ -123,17 +126,17 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    """Raise SyntaxProblem for an empty document file.
+    """Raise SyntaxProblem if a document file is empty.
 
-    Such a file is probably being written, or was truncated by a crash. Serving it as an empty document would
-    lose its values with the next write.
+    Another program is probably writing such a file, or a crash has truncated it. If it were served as an
+    empty document, the next write would lose the document's values.
     """
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a new text would be too large to read back."""
+    """Raise PayloadTooLargeError if a new text is so large that it could not be read back."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:
@@ -145,7 +148,10 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the positions of values in a document's text. Return none if the text can't be parsed."""
+    """Return the positions of the values in a document's text.
+
+    If the text can't be parsed, there are none.
+    """
     positions: Positions = {}
     try:
         if path.endswith(".json"):
@@ -157,7 +163,7 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Read a document file's tree and positions. Both are empty if the file can't be read."""
+    """Return the tree and the positions in a document file. Both are empty if the file can't be read."""
     positions: Positions = {}
     try:
         text = read_text(root, path)[0]

@@ -1,8 +1,9 @@
-"""Recently replaced versions of documents, stored for merging changes that are based on them.
+"""Recently replaced versions of documents. They are stored to merge changes that are based on them.
 
-A client names its base version only by an entity tag, so the server stores the values of recent versions in
-.bifolio/cache/versions/, readable only by the owner. When that folder is full, it is renamed to
-versions.before, which deletes the previous versions.before. A version that a crash cut off is ignored.
+A client identifies the version that its change is based on only by an entity tag. Therefore the server stores
+the values of recent versions in .bifolio/cache/versions/. Only the owner can read this folder. When it is
+full, the folder is renamed to versions.before, and the earlier versions.before is deleted. A version that is
+incomplete because of a crash is ignored.
 """
 
 import os
@@ -22,23 +23,23 @@ from server.documents.packed_rows import dump, load
 from server.paths import cache_folder
 from server.schema.model import Schema, Type
 
-FOLDER_BYTES = 32 * 1024 * 1024  # A folder with this many bytes of values is full.
-FOLDER_VERSIONS = 20_000  # A folder with this many versions is full.
+FOLDER_BYTES = 32 * 1024 * 1024  # A folder is full if it contains this many bytes of values.
+FOLDER_VERSIONS = 20_000  # A folder is full if it contains this many versions.
 MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
 BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
 _ROW = Struct("=16sQQQ")  # document key, then offset, length and checksum of its values in the data file
 
 
 class RecentVersions:
-    """Store of the recent versions in one site. Call `keep` under the site's write lock."""
+    """Store of recent versions in one site. `keep` requires the site's write lock."""
 
     def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store versions of content types.
+        """Store versions of documents.
 
-        Disk errors and versions larger than MAX_VERSION_BYTES are skipped.
+        Disk errors are ignored. Versions larger than MAX_VERSION_BYTES are not stored.
         """
         with suppress(OSError):
             for part in _parts(documents, schema):
@@ -47,7 +48,7 @@ class RecentVersions:
     def find(self, schema: Schema, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield the stored versions of a document in a locale, newest first.
 
-        Versions from another schema are skipped.
+        Versions that were stored under a different schema are skipped.
         """
         key = _key(type_, document_id, locale, schema)
         for folder in self._folders():
@@ -115,7 +116,7 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
 def _shape(type_: Type, schema: Schema) -> bytes:
     """Return a digest of a type's attributes and components.
 
-    Only versions with the same digest can be used.
+    A stored version can be used only if its digest is the same.
     """
     shapes: dict[str, str] = {}
     waiting = [type_.uid]

@@ -1,8 +1,8 @@
 """Crash recovery: finishes or rolls back the writes of killed writers. Requires the write lock.
 
-A change with a complete record of intent is finished, or rolled back if the rollback had begun. Staged files
-without a record are deleted. Edits by other programs are preserved, either at their path or in
-.bifolio/unsaved/. Replaced files are retained for a while (`storage.replaced`).
+If a change has a complete record of intent, the change is finished. If its rollback had begun, the change is
+rolled back instead. Staged files without a record are deleted. Edits by other programs are preserved, either
+at their path or in .bifolio/unsaved/. Replaced files are retained for a while (`storage.replaced`).
 """
 
 import os
@@ -30,7 +30,7 @@ class Recovery:
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the paths that `recover` will write."""
+        """Return the paths of the files that `recover` will write."""
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target
@@ -39,18 +39,21 @@ class Recovery:
         )
 
     def dropped(self) -> bool:
-        """Whether `recover` would discard a write that has not changed any file yet."""
+        """Whether `recover` will discard a write that had not changed any file."""
         recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in unsaved/: edits that were displaced by a simultaneous edit."""
+        """Return the files in unsaved/.
+
+        They contain edits that another edit at the same time has displaced.
+        """
         aside = self.journal.parent / "unsaved"
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 
     def recover(self) -> int:
-        """Finish, roll back or discard every interrupted write. Return how many files changed."""
+        """Finish, roll back or discard each interrupted write. Return the number of files that changed."""
         done = 0
         for record, steps in self._records():
             done += sum(self._finish(step) for step in steps)
@@ -71,7 +74,7 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish one step. Return how many files changed."""
+        """Finish one step. Return the number of files that changed."""
         target, aside = self.root / step.target, self.journal / step.aside
         aside_mark, target_mark = link_mark(aside), link_mark(target)
         if aside_mark is None:
@@ -79,7 +82,7 @@ class Recovery:
             return self._swap(step, target_mark) if remove else 0
         if aside_mark == step.before or aside_mark == step.after == target_mark:
             return 0  # The step is complete: `aside` is the old file, or a second name for the new one.
-        if target_mark not in (step.before, step.after):  # Another program's edit stays.
+        if target_mark not in (step.before, step.after):  # The edit by another program stays in place.
             self.replaced.put_aside(aside, step.target)
             return 0
         # Either the step was not completed, or `aside` is an edit that the swap moved there. Swap both files.
@@ -91,7 +94,7 @@ class Recovery:
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
         """Swap the staged file and the target.
 
-        Return 0 if another program edits the target at the same time.
+        Return 0 if another program edited the target at the same time.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

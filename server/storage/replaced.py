@@ -1,8 +1,8 @@
-"""Files replaced by recent writes, retained in .bifolio/replaced/ for RETENTION_S.
+"""Files that recent writes have replaced. They are retained in .bifolio/replaced/ for RETENTION_S seconds.
 
-A program may have a file open while a write replaces it. The program then saves into the replaced file, which
-is no longer in the content folder. Therefore each replaced file is compared once more before it is deleted,
-and moved to .bifolio/unsaved/ if it was edited.
+A program may have a file open while a write replaces it. Then the program saves into the replaced file, which
+is no longer in the content folder. Therefore each replaced file is compared with its expected content before
+it is deleted. If it was edited, it is moved to .bifolio/unsaved/ instead.
 """
 
 import logging
@@ -33,9 +33,10 @@ class ReplacedFiles:
         self._swept_ns = 0  # the folder's mtime at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move a finished record of intent here, and then its files from the journal. Raises OSError.
+        """Move a finished record of intent to this folder, then its files from the journal. Raises OSError.
 
-        The record moves first. So if the writer is killed in between, `names` already includes the files.
+        The record is moved first. Then `names` includes the files even if the writer is killed before they
+        are moved.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -48,7 +49,7 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be files to delete, including files from killed processes."""
+        """Call `sweep` if there may be files to delete. These include files left by killed processes."""
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
@@ -61,7 +62,7 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files older than `retention_s` seconds, and move edited ones to unsaved/.
+        """Delete files that are older than `retention_s` seconds. Move edited files to unsaved/ instead.
 
         Requires no lock.
         """
@@ -77,7 +78,10 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/ and log it. If the name exists, a number is added."""
+        """Move an edited file to .bifolio/unsaved/ and log it.
+
+        If the name already exists there, a number is added to the new name.
+        """
         folder = self.journal.parent / "unsaved"
         folder.mkdir(mode=0o700, exist_ok=True)
         first = aside = folder / path
@@ -114,7 +118,7 @@ class ReplacedFiles:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is missing, or equals the step's old or new file."""
+    """Whether a file is missing, or is identical to the old or new file of the step."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -1,4 +1,4 @@
-"""File store: reads a file into a version of a document and a list of problems."""
+"""File store: reads a file, and returns a version of a document and a list of problems."""
 
 import logging
 import os
@@ -44,7 +44,7 @@ _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for one site's documents under one schema. It caches no content."""
+    """Reader for the documents in one site under one schema. It does not cache any content."""
 
     def __init__(
         self,
@@ -59,16 +59,15 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """Return a copy that derives missing timestamps from another source."""
+        """Return a copy of this store that derives missing timestamps from a different source."""
         other = copy(self)
         other.timestamps = timestamps
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return (createdAt, updatedAt) for a file that sets neither. `modified` is the file's mtime in
-        seconds.
+        """Return createdAt and updatedAt for a file that sets neither. `modified` is its mtime in seconds.
 
-        A draft gets the createdAt of its published version if that is earlier.
+        If the file is a draft, createdAt is taken from its published version if that is earlier.
         """
         created, updated = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
@@ -76,9 +75,9 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path of the entry that `path` belongs to.
+        """Return the path of the entry to which the file at `path` belongs.
 
-        A media file's description belongs to the media file's entry.
+        The description of a media file belongs to the media file's entry.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -90,7 +89,7 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read the entry for a path. Return None if there is no file or it belongs to no type."""
+        """Read the entry for a path. Return None if the file does not exist or belongs to no type."""
         try:
             if upload_path(path):
                 return self._read_media(path)
@@ -103,7 +102,7 @@ class Store:
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
         """Parse a document's bytes into an entry. Return None if the path belongs to no type.
 
-        For a path in content/uploads/, only the description of a file in a bucket is parsed.
+        In content/uploads/, only the descriptions of files in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -145,9 +144,9 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return a media file's entry.
+        """Return the entry for a media file.
 
-        `described` is its description's text, `beside` the description's signature.
+        `described` is the text of its description, and `beside` is the description's signature.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -178,7 +177,7 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a file in a bucket. Return None if it describes a local file."""
+        """Parse the description of a file in a bucket. Return None if the described file is on disk."""
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -271,9 +270,9 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add warnings for unknown keys, and for a draft key without effect.
+    """Add warnings for unknown keys, and for a draft key that has no effect.
 
-    That key is not also reported as unknown.
+    Such a draft key is not reported as unknown.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)
@@ -303,7 +302,7 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Convert a document's mismatches to problems with positions."""
+    """Convert the mismatches found in a document to problems with positions."""
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

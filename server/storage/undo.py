@@ -1,5 +1,6 @@
-"""Undo storage: the old contents of files that a write replaced, and digests of the new ones, in
-.bifolio/undo/.
+"""Undo storage in .bifolio/undo/. It contains the old contents of files that a write has replaced.
+
+For the new contents, it contains only digests.
 """
 
 import errno
@@ -29,8 +30,9 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One replaced file: its text before the write, or None for no file, and the digest of its text after the
-    write.
+    """One replaced file: its text before the write and the digest of its text after the write.
+
+    The text is None if the file did not exist before.
     """
 
     path: str
@@ -40,8 +42,9 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One permission that the write required: an action on documents of a type, or only on their drafts if
-    `draft`.
+    """One permission that the write required, which is an action on documents of a type.
+
+    If `draft` is set, the permission was required only for drafts.
     """
 
     uid: str
@@ -51,7 +54,7 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A caller's write that can be undone."""
+    """A write by a caller that can be undone."""
 
     caller: str
     permits: tuple[Permit, ...]
@@ -59,15 +62,15 @@ class KeptWrite:
 
 
 def digest(text: str | None) -> str:
-    """Return a text's digest, or NO_FILE_DIGEST for None."""
+    """Return the digest of a text, or NO_FILE_DIGEST for None."""
     return NO_FILE_DIGEST if text is None else hashlib.sha256(text.encode()).hexdigest()
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Read the files that pending writes will replace.
+    """Read the files that the given writes will replace.
 
-    Returns an empty tuple if undo can't restore them exactly: media, links, binary files, or more than
-    MAX_WRITE_BYTES. Raises OSError.
+    Returns an empty tuple if an undo could not restore the files exactly. This is the case for media,
+    symbolic links, binary files, and more than MAX_WRITE_BYTES. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -94,13 +97,16 @@ def _read(root: Path, write: Write) -> bytes:
 
 
 def pack(write: KeptWrite) -> bytes:
-    """Serialize a stored write, with a digest in the first line."""
+    """Serialize a stored write. The first line contains a digest."""
     text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
 def unpack(data: bytes) -> KeptWrite:
-    """Deserialize a stored write. Raises ValueError if it is damaged or from another version."""
+    """Deserialize a stored write.
+
+    Raises ValueError if it is damaged or was stored by a different version of Bifolio.
+    """
     expected, _, text = data.decode().partition("\n")
     if digest(text) != expected:
         raise ValueError("a saved write is damaged")
@@ -120,7 +126,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """Stored writes that can be undone, for the site at `root`."""
+    """The stored writes in the site at `root`, which can be undone."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -184,10 +190,10 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder of one write for undo. `id` is "" until the write is complete, and remains "" if it can't be
-    undone.
+    """Recorder of one write for undo. `id` is "" until the write is complete. If it can't be undone, `id`
+    remains "".
 
-    `texts` lists the write's files as (path, text before, text after).
+    `texts` contains the path, the text before, and the text after for each file in the write.
     """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -197,9 +203,9 @@ class Keeper:
 
     @contextmanager
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
-        """Context manager: store the old contents of the files that the block replaces.
+        """Context manager: store the old contents of the files that are replaced in the block.
 
-        Storage errors are ignored.
+        Errors while storing them are ignored.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

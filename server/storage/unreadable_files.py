@@ -1,6 +1,6 @@
-"""Unreadable files: each becomes an entry with a problem, and its last good version is still served.
+"""Unreadable files. Each of them becomes an entry with a problem, and its last good version is still served.
 
-An unreadable file does not prevent other files from being served (spec.md 1).
+All other files are served as usual (spec.md 1).
 """
 
 import logging
@@ -27,9 +27,9 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve.
+    """Return the entry to serve after a file was read again.
 
-    If the file is broken or its values are unchanged, the entry contains the old document.
+    If the file is now broken or its values have not changed, the entry contains the old document.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -44,7 +44,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an error from reading a file to a problem. Unexpected errors are logged."""
+    """Convert an error that occurred while reading a file to a problem. Unexpected errors are also logged."""
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

@@ -1,7 +1,8 @@
-"""The site's write lock. Every write holds it while changing files, so writes happen one after another.
+"""The site's write lock. Each write holds it while files change, so writes happen one after another.
 
-The lock works across threads and processes; the kernel releases it when the process dies. The lock file also
-contains the number of writes so far, through which a process notices other processes' writes.
+The lock works between threads and between processes. If a process dies, the kernel releases the lock. The
+lock file also contains the number of writes so far. When this number changes, a process detects that another
+process has written.
 """
 
 import os
@@ -18,12 +19,12 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """The lock on a site's folder `root`, with the write counter in the file `path`.
+    """The lock on a site's folder `root`, and the number of writes in the file `path`.
 
-    The lock on `root` is the write lock. While waiting for it, a writer holds a lock on the file, so a
-    process that has just released the write lock can't acquire it again before the waiting writer. On file
-    systems that can't lock folders, the file's lock is used instead. The folder's lock is preferred, because
-    the file may be read-only or deleted.
+    The lock on `root` is the write lock. While a writer is waiting for it, the writer holds a lock on the
+    file. Therefore a process that has just released the write lock can't acquire it again before the waiting
+    writer. On file systems that can't lock folders, the lock on the file is used as the write lock. The lock
+    on the folder is preferred, because the file may be read-only or deleted.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -32,7 +33,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the lock. Raises BusyError after `seconds`."""
+        """Context manager: hold the lock. Raises BusyError if it can't be acquired within `seconds`."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
@@ -51,7 +52,7 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return the number of writes so far, or 0 if it can't be read."""
+        """Return the number of writes so far. Return 0 if the number can't be read."""
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -59,7 +60,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Set the number of writes. Requires the lock. Raises OSError."""
+        """Store the number of writes. Requires the lock. Raises OSError."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -68,7 +69,10 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock until `held` closes. Raises BusyError, but returns an OSError instead of raising it."""
+    """Acquire a lock, which is released when `held` is closed.
+
+    Raises BusyError. An OSError is returned instead of raised.
+    """
     try:
         if not lock.acquire(deadline - time.monotonic()):
             raise BusyError()

@@ -25,10 +25,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default value, or its empty value if it has no default. An invalid default
-    becomes None.
+    """Return an attribute's default value. If it has no default, return its empty value.
 
-    A password's default is hashed.
+    An invalid default becomes None. A password's default is hashed.
     """
     if attribute.has_default:
         reading: Any = None
@@ -43,15 +42,15 @@ def default_of(attribute: Attribute) -> Any:
 # The cache saves 0.1 s in each write that uses the default.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """Return the hash of a password's default. It is cached, because hashing is slow.
+    """Return the hash of a password's default. The hash is cached, because hashing is slow.
 
-    Documents may have the same hash, because the password is public in the schema.
+    Several documents may share this hash. This reveals nothing, because the schema shows the default anyway.
     """
     return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a JSON value by its attribute's type. Raises Unreadable."""
+    """Parse a JSON value according to its attribute's type. Raises Unreadable."""
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -83,7 +82,9 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse ISO 8601, full or partial (`2024-05`), or milliseconds since 1970 as number or text."""
+    """Parse a timestamp: ISO 8601, possibly partial (`2024-05`), or milliseconds since 1970 as a number or
+    string.
+    """
     tree = _to_whole_number(tree)
     try:
         if isinstance(tree, str | int) and type(tree) not in (bool, Plain):
@@ -100,7 +101,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the texts in a body that are parsed as JSON (`read_scalar`), including those in components."""
+    """Yield the strings in a body that `read_scalar` parses as JSON, including strings in components."""
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree
@@ -120,7 +121,7 @@ def _parse_form_value(tree: Tree) -> Tree:
 
 
 def shown(tree: Tree) -> Any:
-    """Return a short form of a value for errors."""
+    """Return a short form of a value, for use in error messages."""
     if isinstance(tree, str | int | float | bool) or tree is None:
         return tree[:200] if isinstance(tree, str) else tree
     return "a list" if isinstance(tree, list) else "an object"

@@ -26,7 +26,7 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-MAX_FILES = 1000  # One write may change at most this many files, including those of related documents.
+MAX_FILES = 1000  # One write can change at most this many files, including the files of related documents.
 TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
 
 
@@ -35,10 +35,10 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The versions on which a write was first prepared, in the order of its queries.
+    """The versions on which a write was first prepared, in the order in which the write looks them up.
 
-    A write that needs acceptance by a git remote is prepared again if another machine's write was accepted
-    first.
+    The settings can require that a git remote accepts each write. If the remote accepts another machine's
+    write first, this write is prepared again.
     """
 
     def __init__(self) -> None:
@@ -56,13 +56,13 @@ class FirstSeen:
             self._versions.clear()
 
     def again(self) -> None:
-        """Mark the recorded versions as the first ones for all later preparations."""
+        """Store the recorded versions as the first ones, for all later preparations of the write."""
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
         """Return the versions on which the write was first prepared.
 
-        At the first preparation, these are `current`.
+        During the first preparation, these are the versions in `current`.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -73,9 +73,10 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """View of the site for one change: snapshot, files to write, and the timestamp `now`.
+    """View of the site for one change. It contains the snapshot, the files to write, and the current time
+    `now`.
 
-    - `touched` maps each path that the change has set or removed to its old document.
+    - `touched` maps the path of each file that the change has set or removed to its old document.
     - `recent` yields earlier versions of a document in a locale, newest first.
     - `first` contains the versions on which the change was first prepared.
     """
@@ -96,9 +97,10 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for a further change. It includes this change and adds to the same files.
+        """Return a context for another change that follows this one. Both changes write to the same
+        changeset.
 
-        Documents that this change replaces count as earlier versions.
+        Documents that this change replaces are treated as earlier versions.
         """
         if not self.touched:
             return self
@@ -109,9 +111,9 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return a context for a further step in the same change. It includes the earlier steps.
+        """Return a context for the next step of the same change. It includes the earlier steps.
 
-        Files changed in that step are also added to this context's `touched`.
+        Files changed in the next step are also added to the `touched` of this context.
         """
         if not self.touched:
             return self
@@ -130,13 +132,16 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Whether a set or removed file contained a published version, or will contain one."""
+        """Whether any changed file contained a published version before, or will contain one."""
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version, and its draft if the draft has its own file."""
+        """Return a document's published version and its draft.
+
+        The draft is None unless it has a file of its own.
+        """
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
             for status in (PUBLISHED, DRAFT)
@@ -144,7 +149,7 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return a version that has its own file.
+        """Return the version with the given status, or None if it has no file of its own.
 
         Raises ConflictError if a second file contains the same version.
         """
@@ -154,14 +159,17 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys to change in a document's file for new values."""
+        """Return the keys that must change in a document's file to store new values."""
         old = values_of(document)
         if same_values(old, new):
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return a document's parsed file, by attribute. Raises ConflictError if it can't be read."""
+        """Return a document's parsed file as a mapping from attribute names to values.
+
+        Raises ConflictError if the file can't be read.
+        """
         with unreadable(document.path):
             text = self._text(document)
             cached = self._trees.get(document.path)
@@ -171,7 +179,7 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file with changed attributes. Raises ConflictError."""
+        """Return the text of a document's file after changing some attributes. Raises ConflictError."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
@@ -186,9 +194,9 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change keys in the file of a document that the user did not edit directly.
+        """Change keys in the file of a document that the request changes only indirectly.
 
-        Timestamps are unchanged.
+        Its timestamps stay the same.
         """
         self.put(document.path, self.changed(document, changes), document)
 
@@ -210,7 +218,7 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set a version's file. The file must be new or contain one of the `known` versions.
+        """Set the text of a version's file. The file must be new or contain one of the `known` versions.
 
         Raises ConflictError if the file belongs to another document or can't be read now.
         """
@@ -228,7 +236,7 @@ class Context:
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Remove a file of another document. Raises ValidationError if too many files change."""
+        """Remove the file of another document. Raises ValidationError if too many files change."""
         self._refuse_too_many(document.path)
         self.remove(document)
 
@@ -241,7 +249,7 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert errors from an unreadable file to a ConflictError with its path."""
+    """Context manager: convert errors about an unreadable file to a ConflictError that contains the path."""
     try:
         yield
     except SyntaxProblem as error:

@@ -1,12 +1,12 @@
 """Draft merge: how a change affects the draft and the published version of a document in a locale.
 
-- A change that publishes starts from the draft, if there is one. The draft's changes are published too, and
-  the draft's file becomes the published file.
-- An author without permission to read drafts must not publish a draft's changes. Their change starts from the
-  published version, and the same change is applied to the draft.
-- A change to a draft starts from the draft or, without one, from the published version. In that case, it
+- Normally, a change that publishes starts from the draft, if there is one. The draft's changes are published
+  too, and the draft's file becomes the published file.
+- An author without permission to read drafts must not publish a draft's changes. Therefore such an author's
+  change starts from the published version. It is applied to the draft separately.
+- A change to a draft starts from the draft. If there is no draft, it starts from the published version and
   creates a draft.
-- A draft that equals the published version is removed.
+- If a draft becomes identical to the published version, the draft is removed.
 
 `documents.three_way_merge` merges two changes to the same attribute.
 """
@@ -30,8 +30,8 @@ from server.write.write_timestamps import (
 class DraftMerge:
     """The versions of a document to which a change is applied.
 
-    `draft` is the draft to change or publish. `hidden_draft` is a draft that the author may not read, and
-    therefore must not publish.
+    `draft` is the draft to change or publish. `hidden_draft` is a draft that the author has no permission to
+    read. The author's change must not publish it.
     """
 
     published: Document | None
@@ -40,7 +40,7 @@ class DraftMerge:
 
     @property
     def base(self) -> Document | None:
-        """Return the version that the change starts from, or None if there is only a hidden draft."""
+        """Return the version that the change starts from. Return None if only a hidden draft exists."""
         return self.draft or self.published
 
 
@@ -49,8 +49,8 @@ def plan_merge(
 ) -> DraftMerge:
     """Return the versions to which a change is applied.
 
-    `of_draft` means that the change writes a draft and publishes nothing. `blind` means that the author may
-    not read drafts.
+    Set `of_draft` for a change that writes a draft and publishes nothing. Set `blind` if the author has no
+    permission to read drafts.
     """
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
@@ -65,9 +65,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft. If the draft has no file, create one.
+    """Write new values to the draft. If the draft has no file yet, create one.
 
-    `always` writes the file with new timestamps even if the values are unchanged.
+    If `always` is set, the file is written with new timestamps even if the values have not changed.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -92,7 +92,7 @@ def write_published(
 ) -> None:
     """Publish new values. If there is a draft, its file becomes the published file.
 
-    `always` writes the file with new timestamps even if the values are unchanged.
+    If `always` is set, the file is written with new timestamps even if the values have not changed.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -121,9 +121,9 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Remove the draft's file if its values `edited` equal the published values `live`.
+    """Remove the draft's file if the draft is identical to the published version. Return whether it was.
 
-    Return whether they are equal.
+    `edited` are the draft's values, and `live` the published values.
     """
     if draft is None or not same_values(live, edited):
         return False

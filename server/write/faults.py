@@ -1,4 +1,4 @@
-"""Faults in a request body, and the single error that lists them all."""
+"""Faults in a request body, and the single error that reports all of them."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from server.schema.model import Attribute, Schema, Type
 MAX_FAULTS = 100  # An error lists at most this many faults.
 MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
 MAX_QUOTE_CHARS = 2000  # Longer values are truncated.
-UNSAID: Any = object()  # the value of a fault without a value in the body
+UNSAID: Any = object()  # used as a fault's value if the body contains no value at the path
 # Requests get Strapi's messages, on which clients rely, instead of those for problems in files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
@@ -30,7 +30,7 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a body: its path, a message without the path, and the value."""
+    """One fault in a body: the path of the value, a message that omits the path, and the value."""
 
     path: KeyPath
     sentence: str
@@ -38,16 +38,17 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """Return an error that lists the first MAX_FAULTS faults with their paths."""
+    """Return an error that lists the faults with their paths, but at most MAX_FAULTS of them."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return Strapi's error for a body of a type, with the faults in the order of the schema.
+    """Return the error that Strapi would return for a body, with the faults sorted in the order of the
+    schema.
 
-    Each fault quotes the value at its path, if there is one in the body.
+    If the body contains a value at a fault's path, the error quotes that value.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -86,7 +87,7 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a body: its sort position in the schema's order, its attribute and its value."""
+    """A path in a body, with its attribute, its value, and its position in the schema for sorting."""
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -109,7 +110,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """Return the value for an error. Passwords are omitted."""
+        """Return the value for quoting in an error. Passwords are omitted."""
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -126,7 +127,10 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """Return the type of a component value. Return None for other values and for lists of components."""
+    """Return the type of a component value.
+
+    Return None if the value is not a component, or if it is a list of components.
+    """
     if attribute is None or not attribute.holds_components:
         return None
     if attribute.component:
@@ -138,14 +142,14 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value for an error, in full unless it is long.
+    """Return a value for quoting in an error. Long values are shortened.
 
-    Numbers sent as text are converted to numbers.
+    Numbers that were sent as strings are converted to numbers.
     """
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):
-        return json.dumps(_plain(tree))  # Strapi treats such a value as text.
+        return json.dumps(_plain(tree))  # Strapi treats such a value as a string.
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):

@@ -1,4 +1,4 @@
-"""Parsing of media attributes in a request body: one file, a list of files, or files to add and remove."""
+"""Parsing of media attributes in a request body. A value is one file, a list, or files to add and remove."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
-# More keys of files in Strapi's media library. Clients may send them back; they are ignored.
+# Other keys that media files have in Strapi. Clients may send them back, so they are ignored.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -23,18 +23,18 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for media attributes, against one snapshot. It appends to `faults`."""
+    """Parser for media attributes, based on one snapshot. It appends invalid values to `faults`."""
 
     snapshot: Snapshot
-    locale: str  # the site's default locale, which all files have
+    locale: str  # the site's default locale, in which all media files are stored
     faults: list[Fault] = field(default_factory=list)
-    # files by number as text; filled when the first number is looked up
+    # files by numeric id as a string; filled at the first lookup
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the new upload paths in an attribute. `current` are the current paths.
+        """Return the attribute's new upload paths. `current` are its current upload paths.
 
-        Raises ValidationError for a key that is neither a file's key nor an operation.
+        Raises ValidationError for an unknown key: only the keys of media files and operations are allowed.
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)
@@ -45,7 +45,7 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Apply `disconnect` and `connect`, or `set`, which overrides both."""
+        """Apply `disconnect` and `connect`. If there is a `set`, apply only that."""
         refuse_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
@@ -59,7 +59,7 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """Return the files that a value refers to, without duplicates.
 
-        If `known`, unknown keys in objects are rejected.
+        If `known` is set, unknown keys in objects are rejected.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):
@@ -82,7 +82,7 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the key of the file with a number or documentId, or None."""
+        """Return the key of the media file with a numeric id or documentId, or None if there is none."""
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

@@ -16,14 +16,14 @@ from server.write.write_timestamps import timestamps_of_new_file
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
-# Device names on Windows, which are reserved with any extension.
+# Names of devices on Windows. They are reserved there, even with a file extension.
 _DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Write a version that has no file yet to a path."""
+    """Write a version that has no file yet to the given path."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,9 +38,11 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return the path for a new document. Its name is the uid attribute, else `otherwise`, else the id.
+    """Return an unused path for a new document. Raises ConflictError if there is none.
 
-    The type's `options.fileName` takes precedence.
+    The file of a single type has the type's singular name. For other types, the file name is determined by
+    `options.fileName`. Without that option, it is the value of the uid attribute, or else `otherwise`, or
+    else the document's id. If the name is already used, the id is appended.
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
@@ -61,7 +63,7 @@ def free_path(
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:
-    """Whether a file with this name exists, in any locale, status or format."""
+    """Whether a file with this name already exists, in any locale, status or file format."""
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
@@ -77,10 +79,10 @@ def _is_path(text: str, folders: int) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a uid is a valid file name on every system, without characters that are special in a shell.
+    """Whether a uid can be used as a file name on every system and needs no quoting in a shell.
 
-    Only ASCII is allowed, because file systems encode other letters differently. A draft's uid may be any
-    text.
+    Only ASCII characters are allowed, because file systems encode other letters in different ways. This check
+    is needed because a draft's uid may be any string.
     """
     return (
         len(text) <= MAX_NAME_BYTES

@@ -1,7 +1,7 @@
-"""Relations written from their derived side, and targets that only one document may have.
+"""Relations written through their derived side, and targets that only one document may refer to.
 
-A relation is stored in the files of its owning side. Writing the other (derived) side changes those files, in
-the same locale and status as the request.
+A relation is stored in the files of its owning side. A request can also write the other side, which is called
+the derived side. Such a request changes the files of the owning side, in the request's locale and status.
 """
 
 from collections.abc import Iterable, Set
@@ -24,8 +24,9 @@ NO_IDS: Set[Any] = frozenset()
 class Relinker:
     """Writer of relations in other documents' files. `drafts_only` means that the request writes a draft.
 
-    `blind` means that the author may not read drafts, so only the targets in the request are published. The
-    written document itself is skipped, because its own write stores its relations to itself.
+    `blind` means that the author has no permission to read drafts. Then only the targets in the request are
+    published. The document that is being written is skipped, because its own write stores its relations to
+    itself.
     """
 
     context: Context
@@ -34,15 +35,15 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return a Relinker for further relations in a locale, based on the changes so far."""
+        """Return a Relinker for more relations, in the given locale. It includes the changes so far."""
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Add or remove references to a document in the owners of a derived relation.
+        """Add or remove references to a document in the owning documents of a derived relation.
 
-        If the document is published, earlier changes to the relation in owners' drafts are published too. A
-        document without drafts counts as published: the owners in the request refer to it in both versions,
-        even if their draft already does.
+        If the document is published, changes to this relation that were only in the owners' drafts are
+        published too. A document whose type has no drafts is treated as published. In this case, the owners
+        in the request refer to it in both versions, even if their draft already does.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -68,7 +69,9 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """Make published owners refer to a document that was just published, if their drafts do."""
+        """If owners' drafts refer to a document that was just published, make their published versions refer
+        to it.
+        """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
         self._publish(owner, owning, target, drafts, but={document_id} if owner is type_ else set())
@@ -76,9 +79,9 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Copy references to a target from the owners' drafts to their published versions.
+        """Copy references to a target from the owners' drafts to the owners' published versions.
 
-        Owners in `but` are skipped.
+        The owners in `but` are skipped.
         """
         if not owner.draft_publish:
             return
@@ -95,9 +98,7 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """Remove the targets of an exclusive relation (one-to-one or one-to-many) from all other
-        documents.
-        """
+        """Remove the targets of an exclusive relation (one-to-one or one-to-many) from other documents."""
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 
@@ -114,9 +115,9 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Remove targets in other locales too, if the targets themselves are not localized.
+        """Remove targets from documents in other locales too, if the targets are not localized.
 
-        Documents in `kept` are skipped.
+        The documents in `kept` are skipped.
         """
         found = self.context.snapshot.schema.types.get(attribute.target or "")
         if found is None or found.localized or not type_.localized:

@@ -1,6 +1,6 @@
 """Password hashing for request bodies.
 
-It runs before the write, because it is slow and writes run one at a time.
+Passwords are hashed before the write begins, because hashing is slow and only one write can run at a time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,10 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the data of bodies with hashed passwords.
+    """Return the data from request bodies, with all passwords hashed.
 
-    Raises ValidationError for more than MAX_PASSWORDS, BusyError if too many passwords are being hashed at
-    the same time.
+    Raises ValidationError if there are more than MAX_PASSWORDS passwords. Raises BusyError if too many other
+    passwords are being hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -35,7 +35,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each value in a body with its attribute, including values in components.
+    """Yield each value in a body together with its attribute, including values in components.
 
     Unknown keys are skipped.
     """
@@ -68,7 +68,7 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # Unprintable text may be invalid, so validation rejects it or hashes it later.
+        # A string with unprintable characters may be invalid. Validation rejects it, or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

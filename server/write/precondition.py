@@ -1,8 +1,8 @@
-"""Versions for `If-Match`: a keyed hash of a document's values.
+"""Versions for `If-Match`. A version is a keyed hash of a document's values.
 
-A document can have private values. Without the key, nobody can test guesses of such values against the hash.
-The key is derived from the session secret with a slow function, because a person may have chosen a weak
-secret.
+A document can contain private values. The key prevents clients from guessing a private value and testing the
+guess against the hash. The key is derived from the session secret with a slow function, in case someone chose
+a weak secret.
 """
 
 import secrets
@@ -13,13 +13,16 @@ from server.documents.document import Document
 from server.errors import PreconditionError, ValidationError
 
 _SALT = b"bifolio versions"  # Distinguishes this key from other uses of the session secret.
-_SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}  # needs 40 ms and 16 MB
-MAX_IF_MATCH_CHARS = 8192  # Limits the time for comparing versions.
+_SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}  # Deriving the key needs 40 ms and 16 MB.
+MAX_IF_MATCH_CHARS = 8192  # Longer headers are rejected, to limit the time for comparisons.
 _secret = secrets.token_hex(32)  # random for this process, unless `use_key` sets it
 
 
 def use_key(secret: str) -> None:
-    """Set the secret for the key. All processes with the same secret compute the same versions."""
+    """Set the secret from which the key is derived.
+
+    All processes with the same secret compute the same versions.
+    """
     global _secret
     _secret = secret
 
@@ -27,20 +30,23 @@ def use_key(secret: str) -> None:
 # The cache saves 45 of 50 ms in a write.
 @lru_cache(maxsize=1)
 def _key_of(secret: str) -> bytes:
-    """Derive the key. This happens on first use, so that the server starts quickly."""
+    """Derive the key from the secret, at the first use.
+
+    Therefore it does not delay the server's start.
+    """
     return scrypt(secret.encode(), salt=_SALT, dklen=32, **_SCRYPT_COST)
 
 
 def version_of(document: Document) -> str:
-    """Return the hash of a document's values: the part before the dot in an entity tag."""
+    """Return the hash of a document's values. In an entity tag, it is the part before the dot."""
     values = repr(document.row).encode(errors="surrogatepass")
     return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
 
 
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
-    """Raise PreconditionError if `If-Match` does not contain the current version.
+    """Raise PreconditionError if `If-Match` does not contain the document's current version.
 
-    `tell` includes the current version in the error.
+    If `tell` is set, the error includes the current version.
     """
     if if_match is None:
         return
@@ -51,7 +57,7 @@ def require_match(if_match: str | None, document: Document | None, *, tell: bool
 
 
 def is_named(if_match: str, document: Document) -> bool:
-    """Whether `If-Match` contains the version of a document.
+    """Whether `If-Match` contains the version of `document`. `*` matches every version.
 
     Raises ValidationError if the header is too long.
     """

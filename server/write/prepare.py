@@ -1,11 +1,11 @@
 """Preparation of write requests: computes the changed files and checks them against the current site.
 
-Each function is called with a request and a context, puts the changed files into `context.changeset`, and
-returns the document's id. `Site.write` calls it, and calls it again with a new context if the site has
-changed in between.
+Each function receives a request and a context. It adds the changed files to `context.changeset` and returns
+the document's id. `Site.write` calls the function. If the site has changed in between, `Site.write` calls it
+again with a new context.
 
-All functions raise PreconditionError if `If-Match` contains another version and the changes can't be merged,
-and ValidationError for data that the schema does not allow.
+All functions raise ValidationError for data that the schema does not allow. They raise PreconditionError if
+`If-Match` does not match the current version and the changes can't be merged.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +51,7 @@ def update(request: WriteRequest, context: Context) -> str:
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """Set the values of a single type's document. If it does not exist, create it."""
+    """Set the values in a single type's document. If the document does not exist, create it."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
@@ -66,7 +66,7 @@ def delete(request: WriteRequest, context: Context) -> str:
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
-    """Unpublish a document in some locales. Raises NotFoundError if it exists in none of them."""
+    """Unpublish a document in the request's locales. Raises NotFoundError if it exists in none of them."""
     address = _matched_draft_address(request, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
@@ -76,7 +76,7 @@ def unpublish(request: WriteRequest, context: Context) -> str:
 def discard(request: WriteRequest, context: Context) -> str:
     """Discard the drafts of a published document in the request's locales.
 
-    Raises NotFoundError if the document does not exist, ValidationError if there is nothing to discard.
+    Raises NotFoundError if the document does not exist, and ValidationError if there is no draft to discard.
     """
     address = _matched_draft_address(request, context)
     document_id, blind = address.document_id or "", not may_read_drafts(request.actor, address.type)
@@ -87,7 +87,7 @@ def discard(request: WriteRequest, context: Context) -> str:
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
     """Prepare several writes. Each write is based on the result of the earlier ones.
 
-    Returns, for each write, its result and whether it was merged.
+    Returns, for each write, its result and whether it was merged with another change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -98,7 +98,7 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """Prepare one write. Like `batch`, but its errors do not mention a batch."""
+    """Prepare one write. The result is the same as from `batch`, but errors do not mention a batch."""
     [(prepare, operation)] = request.operations
     return (_with_merge_flag(prepare, operation, context),)
 
@@ -109,10 +109,11 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    """Return `written`. Raises ForbiddenError if a draft would change published content without permission.
+    """Return `written` unchanged.
 
-    A draft can do so through a relation that is stored on the other side, for example to a type without
-    drafts.
+    Raises ForbiddenError if the caller may write only drafts but the write changes published content. A draft
+    can change published content through a relation that is stored on the other side, for example on a type
+    without drafts.
     """
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
@@ -154,9 +155,10 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version that a change was first prepared on, if another machine has changed it since.
+    """Return the version on which a change was first prepared, if another machine has changed it since then.
 
-    Returns None at the first preparation. Raises OvertakenError if the version was created or deleted since.
+    Returns None during the first preparation. Raises OvertakenError if the version was created or deleted
+    since then.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -201,10 +203,10 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check `If-Match` and return the address, including the id, of a document that exists in a requested
-    locale.
+    """Check `If-Match` and return the address, including the id, of a document in the requested locales.
 
-    Raises NotFoundError, and ConflictError if its type no longer has drafts.
+    Raises NotFoundError if the document exists in none of them. Raises ConflictError if its type no longer
+    has drafts.
     """
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
@@ -221,10 +223,9 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that a change is based on, if the change must be merged with later ones. Else return
-    None.
+    """Return the version that a change is based on, if the change must be merged with later changes.
 
-    Also returns None if the caller may not know about the document's drafts.
+    Returns None if no merge is needed, or if the caller must not learn whether the document has drafts.
     """
     current = _current(address, context)
     may_learn = not address.draft or may_read_drafts(request.actor, address.type)
@@ -238,9 +239,10 @@ def _address(request: WriteRequest, context: Context) -> Address:
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """Return an address with its type from the current schema.
+    """Return an address that contains the type from the current schema.
 
-    Raises NotFoundError, and ConflictError if changed settings or schemas no longer allow the address.
+    Raises NotFoundError if the type no longer exists. Raises ConflictError if the settings or schemas have
+    changed and no longer allow the address.
     """
     address = _with_current_type(address, context)
     _require_fit(address, context)
@@ -255,7 +257,7 @@ def _with_current_type(address: Address, context: Context) -> Address:
 
 
 def _require_fit(address: Address, context: Context) -> None:
-    """Raise ConflictError if changed settings or schemas no longer allow an address."""
+    """Raise ConflictError if the settings or schemas have changed and no longer allow an address."""
     known_locales = (
         context.settings.locales.default,
         *(context.settings.locales.available if address.type.localized else ()),
@@ -265,8 +267,8 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """Return the version that `If-Match` is compared with, as a GET returns it, or None for a new
-    document.
+    """Return the version to compare with `If-Match`, which is the version that a GET would return. Returns
+    None for a new document.
     """
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)

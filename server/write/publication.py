@@ -1,4 +1,4 @@
-"""Publication actions: discarding a draft, unpublishing a document."""
+"""Actions on published documents: discarding a draft, and unpublishing."""
 
 from collections.abc import Iterable
 
@@ -20,11 +20,12 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
-    """Remove the drafts of a published document in some locales.
+    """Discard the drafts of a published document in some locales.
 
-    Shared attributes return to their published values, also in drafts in other locales. Relations stored in
-    other documents are unchanged. Raises ValidationError if there is nothing to discard. `blind` callers may
-    not read drafts, so they get no error that reveals whether a draft exists.
+    Shared attributes return to their published values, also in the drafts in other locales. Relations stored
+    in other documents stay as they are. Raises ValidationError if the document is not published in these
+    locales, or if there is no draft to discard. Set `blind` if the caller has no permission to read drafts.
+    Then a missing draft raises no error, because the error would reveal whether a draft exists.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -43,7 +44,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
 
 
 def _shared(type_: Type, published: Document, draft: Document) -> Values:
-    """Return the published values of the shared attributes that a draft changed."""
+    """Return the published values of the shared attributes that the draft has changed."""
     live, edited = values_of(published), values_of(draft)
     names = (a.name for a in type_.attributes.values() if type_.localized and not a.localized)
     return {name: live[name] for name in names if not same_values(live[name], edited[name])}
@@ -52,7 +53,7 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Restore published values of shared attributes in the drafts of other locales."""
+    """Restore the published values of shared attributes in the drafts in other locales."""
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -67,9 +68,9 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in some locales. Drafts are preserved.
+    """Unpublish a document in some locales. Existing drafts are preserved.
 
-    Raises ConflictError if two files contain the published version, or if the file can't be changed.
+    Raises ConflictError if two files contain the published version, or if its file can't be changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
@@ -82,7 +83,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Turn the published file into a draft, through its file name or its draft key."""
+    """Turn the published file into a draft, by renaming it or by setting its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

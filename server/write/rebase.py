@@ -1,7 +1,7 @@
-"""Rebase of a change onto the current version, if others have changed the document since.
+"""Rebase of a change onto the current version, if someone else has changed the document in the meantime.
 
-`documents.three_way_merge` merges both changes. Overlapping changes raise an error with the values that the
-caller may see.
+`documents.three_way_merge` merges both changes. If they overlap, the error contains the conflicting values,
+except for values that the caller has no permission to see.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,9 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """Return the version in `If-Match`, as an earlier GET of the address returned it.
+    """Return the version that `If-Match` identifies, as an earlier GET request returned it.
 
-    Raises UnknownVersionError if that version is not known.
+    Raises UnknownVersionError if the version can't be found.
     """
     for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
@@ -38,9 +38,9 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that a GET of an address may have returned.
+    """Yield the versions that a GET request to an address may have returned earlier.
 
-    For a draft, these include published versions.
+    For a draft, this includes published versions, because a GET returns those if there is no draft.
     """
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
@@ -58,9 +58,10 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Convert a change to an earlier version into a change to the current version, or to the versions `now`.
+    """Convert a change to an earlier version into a change to the current version.
 
-    Raises OverlapError if others have changed the same attributes, and ValidationError for faults.
+    `now` are the current versions. If it is not given, they are looked up. Raises OverlapError if someone
+    else has changed the same attributes, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -106,9 +107,9 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return all three versions of each conflicting attribute that the caller may see.
+    """Return the three versions of each conflicting attribute that the caller is permitted to see.
 
-    If the values are too large for a response, they are omitted.
+    The values are omitted if they are too large for a response.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

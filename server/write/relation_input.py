@@ -1,4 +1,4 @@
-"""Parsing of relations in a request body: set, connect and disconnect, in short and long form."""
+"""Parsing of relations in a request body: `set`, `connect` and `disconnect`, in short and long form."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """One target to connect, and its position: `start`, `end`, or `before` or `after` another target."""
+    """One target to connect. Its position is `start`, `end`, or `before` or `after` another target."""
 
     target: Target
     place: str = "end"
@@ -33,10 +33,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation. If `set` is not None, it replaces all targets and overrides the other
-    operations.
+    """A change to a relation. If `set` is not None, it replaces all targets and the other operations are
+    ignored.
 
-    Targets whose type is in `kept` are preserved, because the caller can't see them.
+    Targets whose type is in `kept` are preserved, because the caller has no permission to see them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -47,7 +47,7 @@ class Links:
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
         """Return the targets after the change.
 
-        Raises ValidationError for a position next to a target that is not connected.
+        Raises ValidationError if a target is placed next to a target that is not connected.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -64,9 +64,9 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the new targets with the preserved ones at their old positions.
+        """Return the new targets, with the preserved targets at their old positions.
 
-        A to-one target is replaced.
+        In a to-one relation, the new target replaces the preserved one.
         """
         if targets_set and not to_many:
             return targets_set
@@ -79,11 +79,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored targets after a change to the derived side, for a document that relates to
+        """Return the stored targets after a change to the derived side, if a document has a relation to
         itself.
 
-        `target` is the document's own entry in `current`. Positions in the change concern the derived side
-        only, so they are ignored here.
+        `target` is the document's own entry in `current`. The positions in the change are ignored, because
+        they apply only to the derived side.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -99,10 +99,9 @@ class Links:
 
 
 class _Sequence:
-    """Ordered targets without duplicates, as a doubly linked list, in which moving a target takes constant
-    time.
+    """Ordered targets without duplicates, as a doubly linked list. Moving a target takes constant time.
 
-    None marks both the beginning and the end.
+    None represents both the beginning and the end.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -131,7 +130,9 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
-    """Yield the connects in the given order, except that each follows the target it is placed next to."""
+    """Yield the connects in their original order, but move each one after the target it refers to, if
+    necessary.
+    """
     placed_targets, ready = set(targets), list[int]()
     waiting: dict[Target, list[int]] = {}  # indexes of the connects waiting for a target
     for number, connect in enumerate(connects):
@@ -148,9 +149,7 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for connects whose positions form a circle, or refer to targets that are not
-    connected.
-    """
+    """Return the error for positions that form a circle or refer to a target that is not connected."""
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -171,7 +170,8 @@ def _name(target: Target) -> str:
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
     """Parse the change to a relation in a body (spec.md 4.3.3). `resolve` finds or rejects a target.
 
-    Targets may be populated objects, whose other keys are ignored. Raises ValidationError for invalid values.
+    A target may be a populated object, whose other keys are ignored. Raises ValidationError for invalid
+    values.
     """
     if value is None:
         return Links(set=())
@@ -193,9 +193,10 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split a relation value by the locales of the targets in it.
+    """Split the value of a relation by the locales of its targets.
 
-    An item without `locale` belongs to the locale that its `id` identifies, or else to the default locale.
+    The locale of a target comes from its `locale`. If that is missing, it is the locale of the version with
+    the target's `id`, or else the default locale.
     """
     uid = attribute.target or ""
 
@@ -223,23 +224,23 @@ def divide_by_locale(
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
-    """Raise ValidationError for a key that is not a relation operation."""
+    """Raise ValidationError if the value contains a key other than relation operations and `options`."""
     for key in value:
-        if key not in (*OPERATIONS, "options"):  # Options have no effect here.
+        if key not in (*OPERATIONS, "options"):  # `options` has no effect.
             dotted = attribute_path(path)
             details = {"key": key, "path": dotted, "source": "body"}
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in a value that identify targets."""
+    """Yield the objects that identify targets in a value."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items that must contain their type in a stored morph relation, or None for invalid items.
+    """Yield the items that must contain their type in a stored morph relation. For invalid items, yield None.
 
-    A to-many relation requires lists, also within operations.
+    The value of a to-many relation must be a list, also within an operation.
     """
     if value is True:
         return  # The check of relation values rejects it.
@@ -274,7 +275,7 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            other = resolve(attribute, neighbour, path, True)  # A hidden draft counts as missing.
+            other = resolve(attribute, neighbour, path, True)  # A hidden draft is treated as missing.
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)
             return Connect(target, place, other)

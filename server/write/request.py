@@ -1,4 +1,4 @@
-"""Write requests as plain values, independent of HTTP and of the site's state."""
+"""Write requests as plain values. They depend neither on HTTP nor on the site's state."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Address of a document version. The id is None for a new document or a single type's document."""
+    """Address of a version. The id is None for a new document or a single type's document."""
 
     type: Type
     document_id: str | None
@@ -37,14 +37,16 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A change to one version: the `data` in the body, and the `If-Match` condition.
+    """A change to one version, with the `data` from the body and the condition from `If-Match`.
 
-    - With `merge`, a change that does not meet the condition is merged with later changes. If they overlap,
-      `show` returns the attributes of a version that the actor may see.
-    - `actor` has already been permitted to write. It may relate to types that it may find.
-    - With `drafts_only`, the actor may write drafts but must not change anything published.
+    - If `merge` is set and the condition is not met, the change is merged with later changes. If they
+      overlap, the error contains conflicting attributes. `show` returns those that the actor is permitted to
+      see.
+    - `actor` is the caller, whose permission to write has already been checked. The new relations can refer
+      only to types for which the actor has the permission to find documents.
+    - `drafts_only` means that the actor is permitted to write drafts, but not to change anything published.
     - `users` are the possible targets of relations to users.
-    - `locales` are the locales to delete, unpublish or discard.
+    - `locales` are the locales in which to delete, unpublish or discard.
     """
 
     address: Address
@@ -60,6 +62,6 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several changes that succeed or fail together: functions in `prepare` with their requests."""
+    """Several changes that succeed or fail together. Each is a function in `prepare` with its request."""
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -1,4 +1,4 @@
-"""Shared attributes: a change in one locale is copied to the document's other locales."""
+"""Shared attributes: a change to such an attribute is copied to the document's other locales."""
 
 from collections.abc import Collection
 
@@ -14,11 +14,14 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write changed shared attributes to a document's other locales.
+    """Write the changed shared attributes to the document's other locales.
 
-    A change to a draft is written to the other drafts. A published change is written to both versions in each
-    locale. If one of `guesses` is shared, drafts are written even if unchanged: `guesses` are private values,
-    and an unchanged file would reveal that a guess was correct.
+    A change to a draft is written to the drafts in other locales. A change to a published version is written
+    to both versions in each locale.
+
+    `guesses` are attributes with private values in the body. If one of them is shared, the drafts are written
+    even if their values have not changed. Otherwise an unchanged file would reveal that the client guessed a
+    private value.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

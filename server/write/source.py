@@ -1,4 +1,4 @@
-"""Source text of a document's file: masking passwords, preserving unknown keys, replacing the text."""
+"""Source text of a document's file: masking passwords, preserving unknown keys, and replacing the text."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ _MIN_MASKED_CHARS = 8  # Shorter passwords are masked only in password attribute
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with masked passwords, and the passwords in the order of their masks."""
+    """A text in which passwords are masked, and the passwords in the order of their masks."""
 
     text: str
     passwords: tuple[str, ...] = ()
@@ -55,15 +55,15 @@ class Masked:
 
 
 def mask_of(number: int) -> Plain:
-    """Return the mask for a password in a file. Numbers start at 0."""
+    """Return the mask for the password with a number. The numbers start at 0."""
     return Plain(f"(hidden {number + 1})")
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in a file's text. `earlier` are passwords masked in an earlier text; they get the
-    same masks.
+    """Mask the passwords in a file's text.
 
-    Raises ConflictError if the text can't be parsed and may contain a password.
+    `earlier` are the passwords that were masked in an earlier text. They get the same masks as before. Raises
+    ConflictError if the text can't be parsed and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -82,7 +82,7 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """Mask hashes and known passwords outside password attributes, in a text that is otherwise masked."""
+    """Mask hashes and known passwords outside password attributes. All other passwords are already masked."""
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -92,7 +92,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Whether documents of a type can contain passwords, including in components."""
+    """Whether documents of a type can contain passwords. Passwords in components count too."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -107,10 +107,10 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, with the passwords replaced by `mask`, by name in schema
-    order.
+    """Return the attributes that contain passwords, by name in schema order, with each password replaced.
 
-    If `mask` returns REMOVE, the password is removed from its component.
+    `mask` returns the replacement for a password. If it returns REMOVE, the password is removed from its
+    component.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -141,7 +141,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the keys in a file's tree that its type does not define. See `options.otherKeys`."""
+    """Return the keys in a parsed file that the document's type does not define. See `options.otherKeys`."""
     if type_.other_keys is not None:
         return {}
     defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -149,12 +149,12 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Format keys as they would appear in the file at a path with this text."""
+    """Format keys in the same way as in the file at `path`, whose text is `text`."""
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse keys formatted by `text_of_keys`. Raises SyntaxProblem."""
+    """Parse keys that were formatted by `text_of_keys`. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -176,10 +176,10 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A new text for the file of one version, or new values for the keys that its type does not define.
+    """A new text for the file of one version, or new values for the keys that the type does not define.
 
-    `if_match` identifies the text on which the new one is based. With `drafts_only`, nothing published may
-    change.
+    `if_match` identifies the text that the client has edited. If `drafts_only` is set, the request must not
+    change anything published.
     """
 
     address: Address
@@ -192,8 +192,10 @@ class SourceRequest:
 def replace_source(request: SourceRequest, context: Context) -> str:
     """Replace the text of a version's file. Return the document's id.
 
-    Raises NotFoundError if the version has no file of its own, PreconditionError if its text is not the one
-    in `if_match`, and ValidationError if the new text would change the document's identity or is invalid.
+    Raises:
+    - NotFoundError if the version has no file of its own.
+    - PreconditionError if the file's text is not the one that `if_match` identifies.
+    - ValidationError if the new text is invalid or would change the document's identity.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -233,7 +235,7 @@ def _find_version(address: Address, context: Context) -> Document:
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
-    """Raise PreconditionError if the file's text has changed since it was read."""
+    """Raise PreconditionError if the file's text has changed since the client read it."""
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -283,9 +285,9 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 
 
 def _read(context: Context, document: Document, text: str) -> Document:
-    """Parse the version in a new text.
+    """Parse the version from a new text.
 
-    Raises ValidationError if it would be another document, locale or status.
+    Raises ValidationError if the text belongs to another document, locale or status.
     """
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
@@ -307,9 +309,9 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the changed attributes, and write shared ones to other locales. Raises ValidationError.
+    """Validate the changed attributes, and write shared attributes to other locales. Raises ValidationError.
 
-    For a published version of a type with drafts, all attributes are validated, as in any write.
+    If the version is published and its type has drafts, all attributes are validated, as in any write.
     """
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

@@ -1,4 +1,4 @@
-"""Undo of a write: restores its files' exact old bytes, if the files have not changed since the write."""
+"""Undo of a write: restores the exact old bytes of its files, if they have not changed since the write."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from server.write.context import Context
 CHANGED_MESSAGE = "Nothing was undone, since these files were changed later"
 CHANGED_HIDDEN_MESSAGE = "Nothing was undone, since files that you may not see were changed later"
 TAKEN_MESSAGE = "Nothing was undone, since another document now has an id or unique value to restore"
-MAX_NAMED_FILES = 5  # A message names at most this many files.
+MAX_NAMED_FILES = 5  # Messages list at most this many files.
 
 Place = tuple[str, str]  # a version's locale and status
 Text = str | None  # a file's text, or None if there is no file
@@ -26,7 +26,7 @@ Text = str | None  # a file's text, or None if there is no file
 class UndoneDocument:
     """A document whose files are restored.
 
-    `now` and `then` are the (locale, status) of its versions before and after the undo.
+    `now` contains the locale and status of each version before the undo, and `then` those after it.
     """
 
     type: Type
@@ -39,8 +39,8 @@ class UndoneDocument:
 class Restoration:
     """An actor's request to undo a write.
 
-    `permit` raises ForbiddenError if the actor may not change the documents. `may_see` returns whether the
-    actor may know about a file.
+    `permit` raises ForbiddenError if the actor is not permitted to change the documents. `may_see` returns
+    whether error messages for the actor may mention a file.
     """
 
     kept: KeptWrite
@@ -49,11 +49,10 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the files of a write and return their paths. Return an empty tuple if they are already
-    restored.
+    """Restore the files of a write and return their paths.
 
-    Raises ForbiddenError. Raises ConflictError if a file has changed since the write, or if the old content
-    would conflict with later writes.
+    Returns an empty tuple if the files have already been restored. Raises ForbiddenError. Raises
+    ConflictError if a file has changed since the write, or if its old content conflicts with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -76,7 +75,10 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents affected by undoing changes to files. `texts` are (path, old text, new text)."""
+    """Return the documents that are affected by undoing changes to files.
+
+    `texts` contains the path, old text and new text of each file.
+    """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
     paths: set[str] = set()
@@ -124,7 +126,7 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    """Raise ConflictError if an id or unique value to be restored now belongs to another document."""
+    """Raise ConflictError if a restored id or unique value now belongs to another document."""
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

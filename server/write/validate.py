@@ -1,8 +1,8 @@
 """Validation: parses a request body into a Change to a document, or raises one error with all faults.
 
-Unknown keys are rejected first. Then every value is parsed by its attribute type, including values in
-components and dynamic zones. Published values are also checked against the options of their attributes. A
-draft is checked only against types and upper bounds.
+First, unknown keys are rejected. Then each value is parsed according to its attribute's type, including
+values in components and dynamic zones. If the version will be published, the values are also checked against
+the options of their attributes. In a draft, only the types and the upper limits are checked.
 """
 
 import math
@@ -37,11 +37,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The current components in an attribute, by type and id, or None in a new version.
+# The current components in an attribute, by type and id. None in a new version.
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # stands for the current value in a new version
+_NO_VALUE: Any = object()  # used instead of the current value in a new version
 MAX_STRING_CHARS = 255  # unless the schema sets a maximum
-# More keys of a populated target, which are ignored.
+# Other keys of a populated target. They are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -49,13 +49,14 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed body: attribute values as stored in rows, and changes to relations.
+    """A parsed body. It contains attribute values, as stored in rows, and changes to relations.
 
-    - `by_locale` are changes by locale, for relations stored in the localized files of other documents.
-    - `faults` are invalid values, which are empty in `values`. They are reported together with violated
-      options.
-    - `body` is the original body, which errors quote.
-    - `private` are attributes for which the body contains a private value, including in components.
+    - `by_locale` contains changes to relations that are stored in other documents' localized files. They are
+      grouped by locale.
+    - `faults` are the invalid values. In `values`, these values are empty. They are reported together with
+      violated options.
+    - `body` is the original body, for quoting in errors.
+    - `private` are the attributes for which the body contains a private value, also within components.
     """
 
     values: Mapping[str, Any]
@@ -67,7 +68,7 @@ class Change:
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
-    """Return the data of a body. Raises ValidationError if it is missing or not an object."""
+    """Return the `data` in a body. Raises ValidationError if it is missing or not an object."""
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):
@@ -77,11 +78,13 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for bodies, against one snapshot.
+    """Parser for bodies, based on one snapshot.
 
-    `locales` are the site's locales, with the default first. `may_find` returns whether the caller may relate
-    to a type. `may_read_drafts` returns whether the caller may also relate to its drafts. Other targets are
-    treated as missing.
+    - `locales` are the site's locales. The default locale comes first.
+    - `may_find` returns whether the caller is permitted to relate to a type.
+    - `may_read_drafts` returns whether the caller is also permitted to relate to the type's drafts.
+
+    Targets to which the caller may not relate are treated as missing.
     """
 
     snapshot: Snapshot
@@ -91,7 +94,7 @@ class Validator:
     faults: list[Fault] = field(default_factory=list)
     drafts: bool = False  # whether the type has drafts; then `status` in a target is ignored
     draft: bool = False  # whether a draft is written; then only upper bounds are checked
-    # documentIds by version number, by type; filled when the first number is looked up
+    # documentIds by numeric id, for each type; filled at the first lookup
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
     hidden: frozenset[str] | None = None  # hidden types, computed for the first relation to several types
@@ -99,11 +102,11 @@ class Validator:
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse the data of a body into a change to a version. `current` are its values, or None for a new
-        version.
+        """Parse the data in a body into a change to a version.
 
-        A component with the `id` of a current one changes that component. In a new version, ids are ignored.
-        Raises ValidationError for unknown keys and targets.
+        `current` are the version's current values, or None for a new version. If a component has the `id` of
+        a current component, the data changes that component. In a new version, ids are ignored. Raises
+        ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -130,7 +133,9 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes that are private or contain a private value in a component."""
+        """Yield the attributes in the data that are private or have a private value in one of their
+        components.
+        """
         for name, tree in data.items():
             attribute = type_.attributes.get(name)
             if attribute is None:
@@ -140,9 +145,7 @@ class Validator:
                 yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Add a fault if the other keys are not a mapping, or if one of them has a meaning of its own in a
-        file.
-        """
+        """Add a fault if the other keys are not a mapping, or if one of them is reserved in a file."""
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
@@ -161,7 +164,7 @@ class Validator:
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for keys that a type does not define, recursively."""
+        """Raise ValidationError for keys that the type does not define, also within components."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -177,9 +180,9 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for unknown keys in targets. Keys of a populated target are allowed.
+        """Raise ValidationError for unknown keys in targets. The keys of a populated document are allowed.
 
-        Objects within `set`, `connect` or `disconnect` may contain any keys. In a morph relation, the object
+        Objects within `set`, `connect` or `disconnect` can contain any keys. In a morph relation, each object
         contains the target's type.
         """
         for item in targets_in(tree):
@@ -197,9 +200,10 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for relations to types that the caller may not find, recursively.
+        """Raise ValidationError for relations to types for which the caller lacks the permission to find
+        documents.
 
-        Unknown keys are checked before, as in Strapi.
+        Components are checked recursively. As in Strapi, unknown keys have already been rejected.
         """
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -229,9 +233,9 @@ class Validator:
         return self.hidden
 
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
-        """Parse a relation.
+        """Parse the change to a relation.
 
-        In a relation to several types, existing targets of hidden types are preserved.
+        If the relation can have targets of several types, existing targets of hidden types are preserved.
         """
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
@@ -302,7 +306,7 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component. If its `id` is in `held`, it is a change to that component."""
+        """Parse one component. If its `id` is in `held`, the data changes that existing component."""
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
             tree = {}  # The item is not skipped, so that the paths of other faults are correct.
@@ -369,12 +373,14 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId of the document with a version whose `id` is the number, or None."""
+        """Return the documentId of the document that has a version with this numeric id, or None."""
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            numbers = column_of(versions, ID)  # Reading whole rows would cache all of them in memory.
+            numbers = column_of(
+                versions, ID
+            )  # Reading whole rows would add all of them to a cache in memory.
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
@@ -400,7 +406,7 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Raise ValidationError for read-only keys of a document. They are checked before other keys."""
+    """Raise ValidationError for a document's read-only keys. These are checked before all other keys."""
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
         raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
@@ -409,7 +415,9 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the message for an invalid value: Strapi's, if that says what is expected."""
+    """Return the error message for an invalid value. It is Strapi's message if that says which value is
+    expected.
+    """
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
     if _fraction(attribute, tree) is not None:
@@ -421,7 +429,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return the number in an invalid value of an integer attribute, or None if it is not a finite number."""
+    """Return the number in an integer attribute's invalid value, or None if it is not a finite number."""
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -438,9 +446,9 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component with the `id` in a body, or None for a new component.
+    """Return the current component with the `id` in a body. Return None for a new component.
 
-    Raises ApplicationError if the attribute has no component with that id.
+    Raises ApplicationError if the attribute contains no component with that id.
     """
     number = tree.get("id")
     if number is None or held is None:
@@ -456,16 +464,18 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """Return the error for a key that is unknown, or that refers to a type the caller may not find."""
+    """Return the error for a key that is unknown, or that refers to a type for which the caller lacks
+    permission.
+    """
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
 
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the faults in a body, and a fault for each violated option.
+    """Return the faults in a body, and one more fault for each violated option.
 
-    Options are checked only for attributes accepted by `only`, and only for values without faults.
+    Options are checked only for attributes that `only` accepts, and only for values that have no other fault.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -476,7 +486,9 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Whether a path is at, inside or around a value that already has a fault."""
+    """Whether a path already has a fault. The fault can be at the path, inside its value, or in a value that
+    contains it.
+    """
     return path in around or any(outer in fault_paths for outer in _outwards(path))
 
 

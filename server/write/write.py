@@ -1,7 +1,7 @@
 """Writer: turns a change to a document into new texts for all affected files.
 
-Only the changed parts of files are rewritten. Nothing is written to disk here: a changeset collects the
-files, and `site` commits them.
+Only the changed parts of the files are rewritten. This module does not write to disk: it adds the new texts
+to a changeset, and `site` commits the changeset.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,10 @@ _QUOTED = (str, int, float, Decimal)  # stored values of these types are quoted 
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, preferably in the given locale, or None if there is none."""
+    """Return the id of a single type's document, or None if there is none.
+
+    A document in the given locale takes precedence.
+    """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
         for document in snapshot.list(type_, each, status).slice(0, 1):
@@ -44,9 +47,11 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    `blind` means that the author may not read drafts of the type, so only the values in the change are
-    published. `tells_private` means that the author may see private values. For other authors, private values
-    in a body are always written: an unchanged file would reveal that a guess was correct.
+    - `blind` means that the author has no permission to read drafts of the type. Then only the values in the
+      change are published.
+    - `tells_private` means that the author is permitted to see private values. If it is not set, private
+      values in a body are always written. Otherwise an unchanged file would reveal that the author guessed a
+      private value.
     """
 
     context: Context
@@ -80,7 +85,7 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """Return the versions that an update replaces. The last one is the version it starts from."""
+        """Return the versions that an update replaces. The update starts from the last of them."""
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
@@ -122,7 +127,10 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete a document's files in some locales. Return its id, or "" if there is none."""
+        """Delete a document's files in some locales, including drafts. Return the document's id.
+
+        Returns "" if the address contains no id and the single type has no document.
+        """
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
             for status in (PUBLISHED, DRAFT):
@@ -137,11 +145,11 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values after a change. Derived relations are not included, because they are stored
-        elsewhere.
+        """Return the values after a change. Derived relations are omitted, because they are stored in other
+        files.
 
-        If a body sets both sides of a document's relation to itself, the side that comes later in the schema
-        wins, as in Strapi.
+        A document can have a relation to itself, and a body can set both sides of it. In this case, the side
+        that comes later in the schema is used, as in Strapi.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -163,9 +171,9 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Validate values against the type's options, and unique values against other documents.
+        """Check the values against the type's options, and unique values against other documents.
 
-        Raises ValidationError with all faults, including those in the body.
+        Raises ValidationError with all faults, including the faults in the body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -184,7 +192,7 @@ class Writer:
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
         """Create a document's version in a new locale.
 
-        Shared values are copied, even if the body sets them to null.
+        Shared values are copied from another locale, even if the body sets them to null.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -198,7 +206,7 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        # With a draft key, the file name does not mark the draft.
+        # If the type has a draft key, that marks the draft instead of the file name.
         draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
@@ -207,7 +215,7 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return a version in another locale to copy from, preferably with the same status."""
+        """Return a version in another locale to copy from, preferably one with the same status."""
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -219,9 +227,9 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write relations in their owners' files, and remove exclusive targets from other documents.
+        """Write relations in the files of their owners, and remove exclusive targets from other documents.
 
-        Several changes may affect the same file, so each change is based on the earlier ones.
+        Several of these changes can affect the same file, so each change is based on the earlier ones.
         """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():

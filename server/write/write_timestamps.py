@@ -1,13 +1,15 @@
 """Timestamps of a write: when createdAt, updatedAt and publishedAt change in files.
 
-- A new version gets the current time as createdAt and updatedAt. If it is published and its type has drafts,
-  also as publishedAt.
+- In a new version, createdAt and updatedAt are set to the current time. If the version is published and its
+  type has drafts, publishedAt is set too.
 - A change sets updatedAt. Publishing also sets publishedAt. A draft has no publishedAt.
-- createdAt belongs to the document, so it is the same in all files of its versions.
-- If another document's write changes a file, for example through a relation, no timestamps change.
+- createdAt belongs to the document, so it is the same in the files of all versions.
+- If a file changes because another document was written, for example through a relation, its timestamps stay
+  the same.
 
-All timestamps are the time of the whole write, `Context.now`. `storage.git.times` supplies timestamps that
-are not in files. With `timestamps: git`, only timestamps already in a file are updated.
+All timestamps in a write have the same time, `Context.now`. Timestamps that are not in files come from
+`storage.git.times`. With the setting `timestamps: git`, a timestamp is updated only if the file already
+contains it.
 """
 
 from collections.abc import Mapping
@@ -24,7 +26,7 @@ from server.write.context import Context, Values
 
 
 def known_timestamps(created: str, updated: str, published: str | None = None) -> dict[str, Plain]:
-    """Return known timestamps as keys for a file."""
+    """Return the given timestamps as keys for a file. Unknown timestamps are omitted."""
     timestamps = {"createdAt": created, "updatedAt": updated}
     if published:
         timestamps["publishedAt"] = published
@@ -43,12 +45,12 @@ def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str,
 
 
 def updated_timestamp(now: str) -> dict[str, Plain]:
-    """Return the keys to change after a change of content."""
+    """Return the keys that must change in a file after its content has changed."""
     return {"updatedAt": Plain(now)}
 
 
 def timestamp_of_change(context: Context, base: Document) -> dict[str, Plain]:
-    """Return the keys to change after a change of content, in the file of `base` or a copy of it."""
+    """Return the keys that must change after a change to the content of `base`'s file, or of a copy of it."""
     return updated_timestamp(context.now) if _is_stamped(context, base, "updatedAt") else {}
 
 
@@ -59,20 +61,20 @@ def _is_kept_by_git(context: Context) -> bool:
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
     """Whether a timestamp is written to the file.
 
-    With `timestamps: git`, it is written only if the file already contains it.
+    With the setting `timestamps: git`, it is written only if the file already contains it.
     """
     return not _is_kept_by_git(context) or name in context.tree(base)
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    """Return the keys that differ between a new draft's file and the published file."""
+    """Return the keys in which a new draft's file differs from the published file."""
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the keys that differ between a new published file and the file of `base`, which it is based
-    on.
+    """Return the keys in which a new published file differs from the file of `base`, from which it is
+    created.
     """
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
@@ -83,21 +85,22 @@ def timestamps_of_publishing(context: Context, base: Document, published: Docume
 
 
 def timestamps_of_unpublishing() -> Values:
-    """Return the keys to change when a published file becomes a draft."""
+    """Return the keys that must change when a published file becomes a draft."""
     return {"publishedAt": REMOVE}
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    """Return the keys to change in a version's file that moves to another path.
+    """Return the keys that must change in a version's file when the file moves to another path.
 
-    Without a timestamp in the file, the version would get the time when the new path was created.
+    If the file contained no timestamp, the version's timestamp would become the time of the move.
     """
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    """Return the createdAt to write for a version, or nothing if the file of `base` already contains the same
-    time.
+    """Return the createdAt to write for a version.
+
+    Return nothing if the file of `base` already contains the same time.
     """
     if not _is_stamped(context, base, "createdAt"):
         return {}
@@ -106,19 +109,19 @@ def _created_timestamp(context: Context, base: Document, created_at: str) -> Val
 
 
 def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
-    """Return the keys to change in a file after a merge of branches, if it contains updatedAt."""
+    """Return the keys that must change in a file after branches were merged.
+
+    There are none if the file does not contain updatedAt.
+    """
     return updated_timestamp(now) if "updatedAt" in tree else {}
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Update the timestamps in a file's new text, unless the new text already changed them.
-
-    Return the text.
-    """
+    """Return a file's new text with updated timestamps, unless the new text has already changed them."""
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        return after  # Validation reports a broken new text. A broken old text is being repaired.
+        return after  # Validation reports a broken new text. This write repairs a broken old text.
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}
     return change_text(path, after, type_.body, changes) if changes else after

@@ -1,9 +1,9 @@
-"""Background detection of problems that a change causes or resolves in other files.
+"""Background detection of problems that a change to one file causes or resolves in other files.
 
-Deleting a document leaves relations without a target. A second file for a document makes one of the two files
-a problem. Most changes do neither, so only the changed documents are checked. If a document is added or
-deleted, all documents are searched for relations to it. In a large site this is slow, so it runs in a
-separate process.
+For example, after a document was deleted, relations to it have no target. If a second file for a document is
+added, one of the two files becomes a problem. Most changes have no such effects, so only the changed
+documents are checked. If a document was added or deleted, all documents are searched for relations to it. For
+a large site, this is slow, so it runs in a separate process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -43,8 +43,9 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, reso
 
 
 class CheckChanges(Job):
-    """Job that reports problems in other files, after the site has changed and then stayed unchanged for one
-    interval.
+    """Job that reports problems in other files.
+
+    It runs when a changed site has stayed unchanged for one interval.
     """
 
     name = "check"
@@ -56,7 +57,10 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Compare the snapshot with the last checked one, unless it has changed since the last run."""
+        """Compare the snapshot with the last checked snapshot.
+
+        Do nothing if the site has changed since the previous run.
+        """
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
         if is_at_rest and snapshot is not before:
@@ -68,7 +72,7 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the new and the resolved problems between documents from one snapshot to another."""
+    """Return the new problems and the resolved problems between documents in two snapshots."""
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -85,9 +89,9 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and their difference, packed for another process.
+    """Two snapshots and the difference between them, packed for another process.
 
-    `before` is None if the schema is the same.
+    If both snapshots have the same schema, `before` is None.
     """
 
     before: PackedSnapshot | None
@@ -106,7 +110,7 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
     """Run `_find_problems` in another process.
 
-    If the schema is the same, the old snapshot is derived from the new one.
+    If the schema is the same, the old snapshot is computed from the new one.
     """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
@@ -141,8 +145,9 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
 ) -> Problems:
-    """Return the new and the resolved problems in the changed documents and in all documents that refer to
-    `moved` keys.
+    """Return the new problems and the resolved problems.
+
+    Only the changed documents and all documents that refer to the keys in `moved` are checked.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

@@ -1,4 +1,4 @@
-"""Jobs for a site: following other workers' changes, committing writes, scaling pictures, sweeping state."""
+"""Jobs for a site: following other workers' changes, committing writes, scaling pictures, and cleaning up."""
 
 import logging
 from collections.abc import Mapping
@@ -12,9 +12,10 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job in each worker that applies the records other workers append to the change log.
+    """Job in each worker. It applies the records that other workers append to the change log.
 
-    A record that every response must include is applied by the next request, even if the job has not run yet.
+    Some records must be included in every response. The next request applies such records if this job has not
+    run yet.
     """
 
     name = "follow-log"
@@ -30,7 +31,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits the writes that were not committed during their request."""
+    """Job that commits writes that were not committed during their requests."""
 
     name = "commit"
     failure = "writes could not be committed"
@@ -45,7 +46,7 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused picture formats and expired sessions from `.bifolio/`."""
+    """Job that deletes unused picture formats and expired sessions in `.bifolio/`."""
 
     name = "sweep"
     failure = "unused files could not be deleted from .bifolio/"
@@ -62,9 +63,10 @@ class SweepState(Job):
 
 
 class ScalePictures(Job):
-    """Job that creates the formats of pictures copied into content/uploads/.
+    """Job that creates the formats of pictures that were copied into content/uploads/.
 
-    It searches for pictures without formats only if the site's media or the formats folder has changed.
+    It searches for pictures without formats only after a change to the site's media or the folder with the
+    formats.
     """
 
     name = "scale"

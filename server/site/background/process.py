@@ -1,7 +1,7 @@
-"""Functions in a separate process, which does not block requests.
+"""Function calls in a separate process, so requests are not blocked.
 
-The process is started anew, not forked: forking a multi-threaded process copies locks that no thread would
-release. Therefore the function must be at module level, and its arguments are pickled.
+The process is started as a new program and not forked. Forking a process with several threads copies locks
+that no thread would release. Therefore the function must be at module level, and its arguments are pickled.
 """
 
 import gc
@@ -25,10 +25,10 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The new process imports 
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Call a module-level function in a process with lower priority. Return the result.
+    """Call a module-level function in a process with lower priority. Return the function's result.
 
-    Arguments without other references, such as a packed snapshot, are freed after sending. Raises
-    TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
+    If an argument, such as a packed snapshot, has no other references, its memory is freed after sending.
+    Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(

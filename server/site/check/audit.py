@@ -1,4 +1,4 @@
-"""Input for a check: the documents in a site, and the files in its folders."""
+"""Input for a check: the documents in a site and the files in its folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents in a site and the files in its folders. Each part is computed when first needed."""
+    """The documents in a site and the files in its folders. Each part is computed when it is first needed."""
 
     root: Path
     settings: Settings
@@ -43,15 +43,18 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Return, by path, the claim of each file that belongs to a type: its type, name, locale and
-        status.
+        """Return the claim of each file that belongs to a type, by path.
+
+        A claim consists of the file's type, name, locale and status.
         """
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Return the keys of all documents that files are named after, even if the files can't be read."""
+        """Return the keys of all documents for which a file with a matching name exists, even an unreadable
+        file.
+        """
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
     @cached_property
@@ -61,7 +64,7 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Return the documents whose files can't be served, with the values that can be read."""
+        """Return the documents whose files can't be served. They contain the values that can be read."""
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], parsed(self.root, path)
@@ -73,7 +76,7 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Return the renames of documents and media, from past commits and from the git index."""
+        """Return the renames of documents and media files, in past commits and in the git index."""
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -84,7 +87,7 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Return, by uid, the names through which relations can refer to documents and media files."""
+        """Return the names by which relations can refer to documents and media files, by uid of the type."""
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -94,7 +97,10 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in a document's file, or of the nearest value that contains it."""
+        """Return the position of a value in a document's file.
+
+        If the value is missing, return the position of the nearest value around it.
+        """
         return nearest(parsed(self.root, path)[1], at)
 
 

@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each description whose object is missing or has another size.
+    """Yield a problem for each description whose object is missing from the bucket or has a different size.
 
-    Lists all objects, in one request per thousand. Raises BucketError.
+    All objects are listed, with one request per thousand objects. Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

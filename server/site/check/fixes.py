@@ -1,14 +1,15 @@
-"""Automatic fixes that require no decision, with minimal changes to files (`bifolio check --fix`).
+"""Automatic fixes that require no decision by a person (`bifolio check --fix`). They change files minimally.
 
-- A document without an id gets the id that its other locales have.
+- A document without an id gets the id from its other locales.
 - A mistyped value of an enumeration is corrected if only one value can be meant.
-- In blocks, the text "null" becomes null if null was meant.
-- A relation or media path in an unusual spelling gets the canonical spelling if it leads to exactly one
-  document or file. So does a mistyped one if only one target can be meant.
-- A relation to a target that git recorded as renamed gets the new name.
+- In blocks, the string "null" becomes null if null was meant.
+- If a relation or media path leads to exactly one document or file, but in an unusual spelling, it gets the
+  canonical spelling. A mistyped one is corrected if only one target can be meant.
+- If the target of a relation was renamed according to git, the relation gets the new name.
 - If a key is repeated, the earlier one is removed.
 
-In trees of `options.files`, which a site generator also uses, only repeated keys are fixed.
+The files in `options.files` can also be used by a site generator. In these files, only repeated keys are
+fixed.
 """
 
 import posixpath
@@ -49,7 +50,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Replacement of one word in a configuration file, a key or a value."""
+    """Replacement of one word, a key or a value, in a configuration file."""
 
     path: str
     at: KeyPath
@@ -91,7 +92,7 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that replace the words and leave all other bytes unchanged.
+    """Return writes that replace the words. All other bytes in the files stay the same.
 
     Raises ConflictError or StorageError if a file can't be read.
     """
@@ -101,12 +102,12 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Put the fixed configuration files into a changeset, within `Site.write`."""
+    """Add the fixed configuration files to a changeset, during `Site.write`."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Write fixes for a configuration that is too broken to open the site.
+    """Apply fixes to a configuration that is so broken that the site can't be opened.
 
     The settings are unknown, so the write is neither committed nor pushed, like an edit by hand. Raises any
     exception from the journal.
@@ -128,7 +129,10 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """Replace one word in a text. Return the text unchanged if the word is not where it is expected."""
+    """Replace one word in a text.
+
+    Return the text unchanged if the word is not at the expected position.
+    """
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
     start = sum(len(before) + 1 for before in text.split("\n")[: line - 1])
@@ -149,11 +153,11 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of one value in a file. `old` is "" if the value is missing.
+    """Replacement of one value in a file. If the value is missing, `old` is "".
 
-    If `what` is not empty, it describes the problem better than the problem's message. Fixes that are not
-    `certain` are only suggested. To fix a repeated key, the key with the value `old` on `line` is removed;
-    there is no new value.
+    If `what` is not empty, it describes the problem better than the problem's message. If `certain` is not
+    set, the fix is only suggested. A fix for a repeated key has no new value: it removes the key with the
+    value `old` on the line `line`.
     """
 
     document: Document
@@ -176,7 +180,7 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return all certain fixes. `problems` are those found in the files, including repeated keys."""
+    """Return all certain fixes. `problems` are the problems found in the files, including repeated keys."""
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
@@ -185,7 +189,8 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
     """Return all fixes and suggestions for the files at `paths`.
 
-    None means all files. Repeated keys are then omitted, because every file would have to be read again.
+    If `paths` is None, all files are checked, but not for repeated keys, because every file would have to be
+    read again.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -204,7 +209,10 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield fixes for repeated keys. Site generators use the last value, as Bifolio does."""
+    """Yield fixes for repeated keys.
+
+    The last value stays, because Bifolio and site generators use that one.
+    """
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
         document = audit.documents.get(path) or broken.get(path)
@@ -255,7 +263,7 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The target that a relation entry refers to, with fields for a Fix."""
+    """The target to which an entry of a relation refers, with fields for a Fix."""
 
     name: str
     what: str = ""
@@ -263,8 +271,9 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the canonical spelling of an entry, or None if it is already correct or its meaning is
-    unknown.
+    """Return the canonical spelling of an entry.
+
+    Return None if the spelling is already correct, or if the meaning of the entry is unknown.
     """
     if not isinstance(entry, str) or is_null(entry):
         return None
@@ -291,7 +300,7 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the media file that a path leads to, if there is exactly one."""
+    """Return the upload path of the media file to which a path leads, or None unless there is exactly one."""
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -310,9 +319,9 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document that a path leads to, if there is exactly one.
+    """Return the id of the document to which a path leads, or None unless there is exactly one.
 
-    Folder and extension are optional.
+    The path can omit the folder and the extension.
     """
     found = set()
     for path in _spellings(document, text.strip()):
@@ -326,7 +335,10 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the current id of a renamed document, or the id that a mistyped id was certainly meant to be."""
+    """Return the current id of a renamed document.
+
+    For a mistyped id, return the id that was certainly meant.
+    """
     if (type_.uid, text) in audit.claimed:
         return None  # The id is correct, but its file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
@@ -348,7 +360,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were made, and the files that could not be changed, with reasons."""
+    """The fixes that were applied, and the files that could not be changed, with the reasons."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -356,14 +368,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The fixes to make, and the audit that found them."""
+    """The fixes to apply, and the audit in which they were found."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Put the fixed texts into a changeset, within `Site.write`."""
+    """Add the fixed texts to a changeset, during `Site.write`."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)
@@ -391,7 +403,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError if a file no longer contains the value to fix."""
+    """Raise LookupError if a file no longer contains the value that the fix replaces."""
     for key in fix.at[:-1]:
         tree = tree[key]
     has_key = fix.at[-1] in tree if isinstance(tree, dict) else True

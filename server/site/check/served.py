@@ -1,7 +1,8 @@
-"""Checks of a served site: run on request, in parallel to other requests, and cached.
+"""Checks of a site while it is served. They run on request, at the same time as other requests, and are
+cached.
 
-Checking a large site takes seconds of processor time. Therefore one check at a time runs, in a separate
-process, and uses only a small share of the processor.
+Checking a large site takes seconds of processor time. Therefore only one check at a time runs, in a separate
+process that uses only a small share of the processor time.
 """
 
 import logging
@@ -41,7 +42,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix writes, as in `bifolio check --format json`."""
+    """One value that a fix writes. It has the same form as in `bifolio check --format json`."""
 
     path: str
     key: str
@@ -55,9 +56,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document in its file, and a safe fix, if any.
+    """A problem, the document in the file, and a safe fix, if there is one.
 
-    `uid` is "" if the file belongs to no type.
+    If the file belongs to no type, `uid` is "".
     """
 
     problem: Problem
@@ -71,7 +72,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check. `applied` identifies the checked state; `more` is the number of omitted problems."""
+    """Result of a check.
+
+    `applied` identifies the state that was checked. `more` is the number of omitted problems.
+    """
 
     found: tuple[Found, ...]
     at: str
@@ -80,9 +84,9 @@ class Check:
 
 
 class Checks:
-    """Runner of checks for a served site. The last result is cached. Thread-safe.
+    """Runner of checks for a site while it is served. The last result is cached. Thread-safe.
 
-    `join` returns the snapshot including the users, for checking relations to users.
+    `join` returns the snapshot together with the users, which is needed to check relations to users.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -94,9 +98,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the last check, and whether it is up to date. If a new check is due, start it and wait.
+        """Return the last check, and whether it is up to date. If a new check is due, start it and wait for
+        it.
 
-        Waits at most `seconds`. Raises BusyError if there is no result by then.
+        Waits at most `seconds`. Raises BusyError if there is still no result after that.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -115,7 +120,7 @@ class Checks:
     def _begin_if_due(self) -> bool:
         """Start a check if one is due.
 
-        Return whether the caller should wait for a running check. Requires the lock.
+        Return whether a check is running that the caller should wait for. Requires the lock.
         """
         if self._running:
             return True
@@ -164,9 +169,10 @@ def check_packed(
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Return the problems in a site, and the number of problems beyond the limit.
+    """Return the problems in a site, up to a limit, and the number of problems beyond the limit.
 
-    `snapshots` are the snapshots without and with users. `known` are the problems in single files.
+    `snapshots` are the snapshot without users and the snapshot with users. `known` are the problems in single
+    files.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

@@ -42,7 +42,7 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each unique attribute with the same value in several documents in a locale."""
+    """Yield a problem for each unique attribute that has the same value in several documents in a locale."""
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -65,7 +65,7 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of an attribute's value. `name` is a dotted path without list indexes."""
+    """Return the position of an attribute's value. `name` is a path with dots and without list indexes."""
     tree, positions = parsed(audit.root, path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
@@ -85,9 +85,7 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file whose value of a shared attribute differs from the document's first
-    locale.
-    """
+    """Yield a problem for each file in which a shared attribute differs from the document's first locale."""
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -101,9 +99,10 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document with several locales, in the order of the site's locales.
+    """Yield the published versions of each document that has several locales, in the order of the site's
+    locales.
 
-    Drafts are excluded: their shared values may differ until they are published.
+    Drafts are omitted, because their shared values can differ until they are published.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -139,12 +138,12 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check: problems, number of files, number of fixable values, and applied fixes.
+    """Result of a check: problems, number of files, number of values that can be fixed, and applied fixes.
 
-    - `key_fixes` are fixes for the configuration; `fixable` includes them.
+    - `key_fixes` are fixes for the configuration. They are included in `fixable`.
     - `fixes` are the safe fixes for documents, by problem.
-    - `unseen` is a sentence about what could not be checked, or "".
-    - `site` and `audit` are None if the configuration is broken, so no document could be read.
+    - `unseen` is a sentence about the parts that could not be checked, or "".
+    - `site` and `audit` are None if the configuration is so broken that no document could be read.
     """
 
     problems: tuple[Problem, ...]
@@ -167,7 +166,7 @@ class Survey:
 
 
 def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
-    """Check the site at `root`. `open_site` opens the site; it is called if the configuration can be read."""
+    """Check the site at `root`. If the configuration can be read, `open_site` is called to open the site."""
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = _configuration(root)
     if broken:
@@ -192,7 +191,7 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check a loaded site."""
+    """Check a site that is already loaded."""
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = _join_users(site)
     found = look_at(audit, site.problems, joined, translations=translations)
@@ -204,7 +203,7 @@ def look_at(
 ) -> Survey:
     """Check documents and files.
 
-    `problems` are those found in single files; `joined` is the snapshot with users.
+    `problems` are the problems in single files. `joined` is the snapshot including users.
     """
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):
@@ -227,7 +226,10 @@ def look_at(
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
-    """Call `server.site.check.users`. The module is imported only if the schema has relations to users."""
+    """Call `server.site.check.users`.
+
+    That module is imported only if the schema contains relations to users.
+    """
     if not site.state.schema.knows_users:
         return site.state.snapshot, ""
     found = import_module("server.site.check.users").join_users(site)
@@ -274,7 +276,10 @@ def _configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes, as a server would. Return a problem for each."""
+    """Finish or discard interrupted writes, as a server does at its start.
+
+    Return a problem for each of them.
+    """
     try:
         check_state_folder(root)
     except SetupError:

@@ -1,4 +1,4 @@
-"""Check for files in content folders that are not documents, with the likely reason."""
+"""Check for files in content folders that are not documents. Each problem includes the likely reason."""
 
 import os.path
 from collections import defaultdict
@@ -20,8 +20,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each content file that belongs to no type, and for each description without its
-    media file.
+    """Yield a problem for each content file that belongs to no type.
+
+    Also yield a problem for each description whose media file is missing.
     """
     in_bucket = {file.path for file in audit.snapshot.media.values() if file.get("provider_metadata")}
     for path in sorted(audit.files - audit.claims.keys()):
@@ -38,7 +39,7 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 def _should_be_claimed(audit: Audit, path: str) -> bool:
     """Whether a file at this path should be a document.
 
-    The trees of site generators also contain other files.
+    Folders of site generators also contain files that are not documents.
     """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
@@ -95,8 +96,11 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file named like a translation of another document into a locale that the type
-    or site lacks.
+    """Yield a problem for each file that is named like a translation of another document, but is served as a
+    document of its own.
+
+    For example, `fog.de.md` is named like a translation of `fog.md`. It is served as the document `fog.de` if
+    its type is not localized or the site does not have the locale `de`.
     """
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
@@ -113,8 +117,8 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each locale or draft without a documentId, if another file with the same name
-    contains one.
+    """Yield a problem for each file without a documentId, if a file with the same name in another locale or
+    status contains one.
     """
     for path, (written, other) in written_ids(audit).items():
         what = f'has no documentId, while {other} has "{written}": they are two documents'
@@ -123,8 +127,9 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return, by path, the documentId that a file should contain, and a file with the same name that contains
-    it.
+    """Return, for each file that lacks a documentId, the id that it should contain, by path.
+
+    The second value is the path of a file that has the same name and contains this documentId.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
@@ -141,7 +146,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document that exists in another locale, but not in the default locale."""
+    """Yield a problem for each document that exists in some locale, but not in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -159,8 +164,10 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document of a localized type that is missing in a locale (with
-    `--translations`).
+    """Yield a problem for each published document in the default locale and each other locale in which it is
+    missing.
+
+    Only documents of localized types are checked. This check runs with the option `--translations`.
     """
     default = audit.settings.locales.default
     for type_ in audit.types:
@@ -188,16 +195,16 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the existing file with the same name in another locale, even if it is broken."""
+    """Return the existing file with the same name in another locale. The file may be broken."""
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
 
 
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each draft older than its published version.
+    """Yield a problem for each draft that is older than its published version.
 
-    Publishing it would restore old text.
+    Publishing such a draft would restore old text.
     """
     for document in audit.documents.values():
         if document.status != DRAFT:

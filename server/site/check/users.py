@@ -1,4 +1,7 @@
-"""Check of relations to users. It requires the accounts database, which a git clone does not contain."""
+"""Check of relations to users.
+
+It requires the database with the accounts, which git clones do not contain.
+"""
 
 from server.auth.accounts import Accounts
 from server.auth.users import Users
@@ -13,8 +16,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
-    """Return the snapshot of a site including its users, and a sentence about relations that could not be
-    checked.
+    """Return the snapshot of a site with its users.
+
+    Also return a sentence about relations that could not be checked.
     """
     snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))

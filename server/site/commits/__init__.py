@@ -1,1 +1,1 @@
-"""Commits of API writes: their time, files and messages."""
+"""Commits of writes through the API: when they are created, their files, and their messages."""

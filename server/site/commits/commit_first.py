@@ -1,4 +1,4 @@
-"""Commits created before their write, for the git remote to accept or reject."""
+"""Commits that are created before their write. The git remote accepts or rejects them."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,10 +17,10 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit of some files on top of `base`, without a ref. The result is empty if git ignores all
-    files.
+    """Create a commit of some files on top of `base`. No ref points to it.
 
-    The trailers contain `documents`. Runs the repository's hooks. Raises CommitError.
+    `documents` are listed in the trailers. If git ignores all the files, the result is empty. Runs the
+    repository's hooks. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)

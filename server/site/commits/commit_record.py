@@ -1,4 +1,4 @@
-"""Effect of this server's commits on the served state: new timestamps for the committed files."""
+"""Effect of this server's commits on the served state: the committed files get new timestamps."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,10 +14,9 @@ from server.storage.git.repository import Tree
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Call `move_head` to move the branch to a commit. Return the record of the commit, or None if nothing
-    changes.
+    """Call `move_head`, which moves the branch to a commit, and return the record of the commit.
 
-    Requires the write lock and git's index lock.
+    Return None if nothing changes. Requires the write lock and git's index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

@@ -1,4 +1,4 @@
-"""Grouping of pending writes into commits, and the times when commits are due."""
+"""Grouping of pending writes into commits, and the times at which commits are due."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,7 +10,7 @@ from server.storage.git.commit_queue import Pending
 
 @dataclass(slots=True)
 class Group:
-    """Writes by one author that become one commit."""
+    """Writes by the same author that are committed together."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -29,11 +29,11 @@ class Group:
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
-    """Return the commits to make now, in order.
+    """Return the commits to create now, in order.
 
-    All pending writes by one author become one commit, unless another author has written the same file in
-    between. A commit waits for earlier commits with the same files. Each merge and each explicitly requested
-    commit is a separate commit and due immediately.
+    Normally, all pending writes by one author become one commit. If another author has written the same file
+    in between, they become several commits. A commit waits for earlier commits that contain the same files. A
+    merge and a commit that was explicitly requested are each committed separately and immediately.
     """
     groups: list[Group] = []
     for write in pending:

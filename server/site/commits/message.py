@@ -1,4 +1,4 @@
-"""Commit messages: what was written, by whom, and which documents changed."""
+"""Commit messages: what was written, by whom, and which documents have changed."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,16 +27,16 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and the commit message from the request, if any.
+    """Author of a write, and the commit message from the request, if there is one.
 
-    Three functions receive the result of the write:
-    - `addressed` returns the requested documents as (uid, id). The message then omits other changed
-      documents. If `addressed` is None, the message lists all.
-    - `joined` returns the merge that the write commits.
+    Three functions are called with the result of the write:
+    - `addressed` returns the documents in the request as (uid, id). The message omits other changed
+      documents. If `addressed` is None, the message lists all of them.
+    - `joined` returns the merge that is committed with the write.
     - `describe` returns the message if the request contains none.
 
-    `keep` returns a context manager around the write that saves its files for undo. `source` is the origin
-    (`server.site.change.Origin`).
+    `keep` returns a context manager that is used around the write and saves its files for undo. `source` is
+    the origin of the write (`server.site.change.Origin`).
     """
 
     actor: str
@@ -60,15 +60,16 @@ def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge to commit. `base` and `joins` are the first and second parent.
+    """A merge to commit. `base` is its first parent, and `joins` its second parent.
 
-    - `ready` is the existing merge commit, if any. If `exact`, no other commit may be created instead.
-    - `changed` are all files that differ from `base`, with the versions the write contains.
-    - `at` is the commit's time in seconds since 1970. If it is None, it is read from git.
+    - `ready` is the existing merge commit, if there is one. If `exact` is set, no other commit may be created
+      instead.
+    - `changed` are all files that differ from `base`, in the versions that the write contains.
+    - `at` is the time of the commit in seconds since 1970. If it is None, the time is read from git.
     - `names` are refs to set, with their commits.
     - `beside` are files that the journal can't write. They are checked out together with the merge.
-    - `move` is called when the files are written. It moves the branch and returns whether that succeeded; if
-      not, the branch is moved later.
+    - `move` is called after the files were written. It moves the branch and returns whether that succeeded.
+      If not, the branch is moved later.
     - `index` is the mark of the git index before the branch moves.
     """
 
@@ -91,8 +92,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that a write changes: its name for trailers, its kind and title for sentences, and what the
-    write does.
+    """A document that a write changes.
+
+    It contains the document's name for trailers, its kind and title for sentences, and what the write does to
+    it.
     """
 
     key: Key
@@ -108,8 +111,9 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One changed file of a document. `document` is the new content, or the last content of a deleted file.
-    `before` is the old content.
+    """One changed file that belongs to a document. `before` is the old content.
+
+    `document` is the new content. If the file was deleted, it is the last content.
     """
 
     write: Write
@@ -120,7 +124,10 @@ class _FileChange:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """Return the documents and media files that writes change, each once, in the order of the files."""
+    """Return the documents and media files that writes change.
+
+    Each is listed once, in the order of the files.
+    """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
         upload = media_key(write.path)
@@ -154,7 +161,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return the verb for what a write does to a document, such as "Unpublish".
+    """Return the verb that describes what a write does to a document, such as "Unpublish".
 
     `snapshot` is the state before the write.
     """
@@ -174,7 +181,7 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the message for one write, without trailers."""
+    """Return the commit message for one write, without trailers."""
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()
@@ -183,7 +190,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine several sentences into one message with a list."""
+    """Combine several sentences into one commit message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -193,14 +200,17 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append machine-readable trailers to a message: the actor and the documents."""
+    """Append trailers with the actor and the documents to a message. Programs can parse trailers."""
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from a client's message, and indent lines that look like our trailers."""
+    """Remove control characters from a client's message.
+
+    Indent lines that could be mistaken for our trailers.
+    """
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())
 

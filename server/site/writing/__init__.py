@@ -1,1 +1,1 @@
-"""Preparation of writes, and their acceptance by a git remote before they are made."""
+"""Preparation of writes. If the settings require it, a git remote accepts each write before files change."""

@@ -1,4 +1,4 @@
-"""Preparation of a write: collects its file changes without writing them."""
+"""Preparation of a write: collects the write's file changes without writing any files."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -26,7 +26,9 @@ MAX_LOCKED_CPU_S = 0.05
 
 
 class Arbiter(Protocol):
-    """Sends each write to a git remote for acceptance, and applies accepted writes."""
+    """Interface of the object that sends each write to a git remote, and applies the write after its
+    acceptance.
+    """
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
@@ -40,18 +42,21 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit files with their current contents."""
+        """Commit files with the content that they have now."""
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Check out an existing commit after its acceptance. See the function `agreeing`."""
+        """Context manager for checking out an existing commit after its acceptance.
+
+        See the function `agreeing`.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before the git remote has accepted it, possibly several times and on top of
-    other writes.
+    """A write that is prepared before the git remote has accepted it.
 
-    `first` records the versions on which it was first prepared. `chain` contains the writes before it.
+    It can be prepared several times and on top of other writes. `first` contains the versions on which it was
+    first prepared. `chain` contains the writes before it.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -66,7 +71,7 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Prepare a change on a state. Raises any exception from its `prepare`."""
+    """Prepare a change on a state. Raises any exception from the change's `prepare`."""
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -80,15 +85,16 @@ def prepare_on(
 
 
 def _seconds_spent() -> float:
-    """Return this thread's processor time plus the time it has waited for git commands."""
+    """Return this thread's processor time plus the time it has spent waiting for git commands."""
     return time.thread_time() + seconds_in_git()
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager for the checkout of an existing commit on top of `base`.
+    """Context manager for checking out an existing commit on top of `base`.
 
-    If a git remote must accept each write first, it has accepted the commit when the block begins. Yields
-    False if other commits arrived first; those are checked out then. Raises RemoteError.
+    If a git remote must accept writes first, it has accepted the commit when the block begins. If other
+    commits reached the remote first, those are checked out and the context manager yields False. Raises
+    RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

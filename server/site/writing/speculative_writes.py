@@ -1,4 +1,4 @@
-"""Chains of writes that are prepared on top of each other before any of them is made."""
+"""Chains of writes. Each write is prepared on top of the writes before it, before any of them is made."""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,10 +24,13 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class Chain:
-    """Writes that are prepared but not made yet. Not thread-safe. Implements `Files` for changesets."""
+    """Writes that are prepared but have not been made yet.
+
+    Not thread-safe. Implements `Files` for changesets.
+    """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """Create an empty chain on the served snapshot `begun`."""
+        """Create an empty chain that is based on the served snapshot `begun`."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
         self._contents: dict[
@@ -57,7 +60,7 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries of the written files before these writes. `entries` are the site's entries."""
+        """Return the entries that the files in `writes` had before. `entries` are the site's entries."""
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -65,7 +68,7 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function that yields earlier versions, like `Context.recent`."""
+        """Return a function that yields earlier versions in the same way as `Context.recent`."""
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -75,9 +78,10 @@ class Chain:
         yield from recent(type_, document_id, locale)
 
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
-        """Add a write.
+        """Add a write to the chain.
 
-        Return False for media, schemas or links, on which no further write can be prepared.
+        Return False for a write to media, schemas or symbolic links, because no other write can be prepared
+        on top of it.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -104,10 +108,9 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of others, after the others were made. `written` are the
-    others' files.
+    """Update writes that were prepared on top of other writes, after those other writes were made.
 
-    Raises ConflictError if a file has changed since.
+    `written` are the files from the other writes. Raises ConflictError if one of them has changed since then.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 

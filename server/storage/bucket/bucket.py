@@ -27,7 +27,7 @@ log = logging.getLogger("bifolio")
 
 CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
-COMMAND_REQUEST_TIMEOUT_S = 120  # Commands allow for slow connections.
+COMMAND_REQUEST_TIMEOUT_S = 120  # Commands have longer timeouts, for slow connections.
 # The minimum size that S3 allows for a part of an upload. Two parts are in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
 # While each range of a download takes less than FAST_RANGE_S, the next is twice as large, up to this size.
@@ -36,7 +36,7 @@ FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# Newer objects are not uploaded again. Must be less than media_garbage.GRACE_PERIOD.
+# Objects younger than this are not uploaded again. Must be less than media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
 BACKOFF_S = 1.0  # After a failure, this process rejects requests to the bucket for this long.
 _CREDENTIALS = {
@@ -51,7 +51,7 @@ _UNUSED_PREFIX = "/.bifolio"  # No objects are stored below this prefix.
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object in a listing: its key below the prefix, size in bytes, and upload time."""
+    """An object in a listing: its key without the prefix, its size in bytes, and the time of its upload."""
 
     key: str
     size: int
@@ -59,9 +59,9 @@ class Listed:
 
 
 class Bucket:
-    """The objects below a prefix in a bucket. Safe for threads within one process.
+    """Client for the objects below a prefix in a bucket. Safe for several threads in one process.
 
-    Methods raise BucketError if the bucket times out or rejects a request.
+    Methods raise BucketError if the bucket does not respond in time or rejects a request.
     """
 
     def __init__(self, store: str, endpoint: str = "", region: str = "", *, patient: bool = False) -> None:
@@ -92,10 +92,11 @@ class Bucket:
         self._away_until = 0.0  # in time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload an object, with checksums that the server verifies. Return False if it already exists.
+        """Upload an object with checksums, which the server verifies. Return False if the object already
+        exists.
 
-        An object older than MIN_RESEND_AGE is uploaded again, so that a running garbage collection does not
-        delete it.
+        If the existing object is older than MIN_RESEND_AGE, it is uploaded again. Otherwise a running garbage
+        collection could delete it.
         """
         with self._requesting():
             try:
@@ -129,9 +130,10 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
-        """Write an object to a file and verify its hash.
+        """Download an object into a file and verify its hash.
 
-        Raises MissingObjectError if the object is missing or damaged. The file may then contain wrong bytes.
+        Raises MissingObjectError if the object is missing or damaged. In that case, the file may contain
+        wrong bytes.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -175,14 +177,14 @@ class Bucket:
         return MissingObjectError("The media file is damaged in the bucket")
 
     def listed(self, prefix: str = "") -> Iterator[Listed]:
-        """Yield all objects, sorted by key."""
+        """Yield all objects below a prefix, sorted by key."""
         with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return when an object was uploaded, or None if it is missing."""
+        """Return the time when an object was uploaded, or None if it is missing."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -190,12 +192,14 @@ class Bucket:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects. Missing ones are ignored."""
+        """Delete objects. Missing objects are ignored."""
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL through which anyone can read an object for some seconds. Sends no request."""
+        """Return a URL with which anyone can read an object for the given number of seconds. Sends no
+        request.
+        """
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
@@ -206,7 +210,9 @@ class Bucket:
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Context manager: convert failures to BucketError, and reject further requests for BACKOFF_S."""
+        """Context manager: convert failures to BucketError. After a failure, reject requests for BACKOFF_S
+        seconds.
+        """
         if time.monotonic() < self._away_until:
             raise BucketError()
         try:
@@ -219,7 +225,7 @@ class Bucket:
             raise BucketError("The media bucket does not exist") from error
         except BaseError as error:
             self._note(error)
-            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # Listings raise a generic error for this.
+            if _FORBIDDEN.search(str(error).partition("\n")[0]):  # For listings, this is a generic error.
                 raise BucketError("The media bucket denies access") from error
             raise BucketError() from error
 

@@ -1,7 +1,7 @@
-"""Local cache of a bucket's objects. Most media files are served from it.
+"""Local cache of objects from a bucket. Most requests for media files are served from this cache.
 
-Objects are stored by key in .bifolio/media/, after a check of their hash. They can be deleted at any time.
-The least recently used objects are evicted.
+Objects are stored by key in .bifolio/media/, after their hashes have been verified. They can be deleted at
+any time. If the cache is full, the least recently used objects are evicted.
 """
 
 import os
@@ -19,7 +19,7 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-# At most this many threads in a process wait for the bucket; the others can serve requests.
+# In each process, at most this many threads can wait for the bucket. All others can serve requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
@@ -28,7 +28,7 @@ _EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """Where objects are fetched from: a bucket."""
+    """Interface of a place from which objects are fetched. It is implemented by buckets."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
         """Write an object's content to a file. Raises BucketError."""
@@ -46,9 +46,11 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object, fetching it first if it is not cached. `most` limits the cache size in bytes.
+        """Open an object. If it is not in the cache, fetch it first. `most` is the maximum cache size in
+        bytes.
 
-        Raises BucketError, BusyError if too many requests are waiting, and StorageError if the disk is full.
+        Raises BucketError. Raises BusyError if too many requests are waiting, and StorageError if the disk is
+        full.
         """
         file = self._kept(object_)
         if file is not None:
@@ -60,7 +62,7 @@ class Copies:
                 raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Cache a file that this machine has uploaded, by hard link."""
+        """Add a file that this machine has uploaded to the cache, through a hard link."""
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -93,7 +95,9 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent fetches, and allow only one thread to fetch the same object."""
+        """Context manager: limit concurrent downloads, and let only one thread at a time fetch the same
+        object.
+        """
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")
         try:
@@ -103,9 +107,9 @@ class Copies:
             self._places.release()
 
     def _bound(self, added: int, most: int) -> None:
-        """Evict the least recently used objects if the cache exceeds `most` bytes.
+        """Evict the least recently used objects if the cache is larger than `most` bytes.
 
-        The cache size is recomputed only after a tenth of `most` was added.
+        The size of the cache is recomputed only after objects with a tenth of `most` bytes were added.
         """
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
@@ -134,8 +138,9 @@ class Copies:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        """Create the folder for a cached object and return its path. The site's folder is not created,
-        because the site may have moved.
+        """Create the folder for a cached object and return the object's path.
+
+        If the site's folder is missing, it is not created, because the site may have moved.
         """
         state_folder(self.root)
         self.folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Upload of files and their formats to a bucket, before any description refers to them."""
+"""Upload of media files and their formats to a bucket. It happens before a description refers to them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return the headers for an object of a media type."""
+    """Return the HTTP headers with which objects of a media type are stored."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -35,7 +35,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers may display uploaded files of this media type."""
+    """Whether browsers are allowed to display uploaded files of this media type."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -43,7 +43,7 @@ def is_shown(mime: str) -> bool:
 
 
 class Target(Protocol):
-    """Where objects are uploaded to: a bucket."""
+    """Interface of a place to which objects are uploaded. It is implemented by buckets."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
         """Upload an object. Return False if it already exists. Raises BucketError."""
@@ -51,9 +51,10 @@ class Target(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader of files. `formats` is the folder in which formats are created.
+    """Uploader of media files. `formats` is the folder in which formats are created.
 
-    `copies` caches up to `most` bytes of uploaded files, which will probably be requested soon.
+    Uploaded files will probably be requested soon. Therefore they are added to the cache `copies`, up to
+    `most` bytes.
     """
 
     target: Target
@@ -62,9 +63,9 @@ class Keeper:
     most: int = 0
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload a file. Return the data for its description.
+        """Upload a file. Return the data for the file's description.
 
-        Raises BucketError, and OSError if the file can't be read.
+        Raises BucketError. Raises OSError if the file can't be read.
         """
         ext = ending_for(ending)
         with source.open("rb") as file:
@@ -91,7 +92,9 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create a picture's formats. Return them with their files, or nothing if that fails."""
+        """Create a picture's formats. Return them with their files, or an empty mapping if they can't be
+        created.
+        """
         if not needs_formats(image_size, ending):
             return {}
         key = sha256[:32]  # same key as in `images.cache`

@@ -1,4 +1,4 @@
-"""The bucket configured for a site, opened once per process."""
+"""The bucket in a site's settings. Each process opens it once."""
 
 import os
 import threading
@@ -27,9 +27,9 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return the bucket that the settings configure. Raises BucketError if obstore is not installed.
+    """Return the bucket from the settings. Raises BucketError if obstore is not installed.
 
-    Each forked process opens its own. `patient` sets a longer timeout, for commands.
+    Each forked process opens its own bucket. Set `patient` in commands: then timeouts are longer.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

@@ -1,4 +1,4 @@
-"""A server's access to its site's bucket, with limits on the number of waiting threads."""
+"""A server's access to the bucket of its site. It limits how many threads can wait for the bucket."""
 
 import threading
 import time
@@ -14,10 +14,10 @@ from server.storage.bucket.keeping import Keeper
 from server.storage.bucket.opening import open_bucket
 from server.storage.bucket.stored import StoredFile, StoredObject
 
-MAX_CONCURRENT_UPLOADS = 8  # At most this many uploads in a process wait for the bucket.
+MAX_CONCURRENT_UPLOADS = 8  # In each process, at most this many uploads can wait for the bucket.
 QUEUE_TIMEOUT_S = 5.0  # Maximum wait before an upload starts.
 CHECK_TTL_S = 10.0  # The result of a check is cached for this long.
-CHECK_TIMEOUT_S = 1.0  # A slower check returns False until its result arrives.
+CHECK_TIMEOUT_S = 1.0  # If a check takes longer, it returns False until the result arrives.
 REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
 SIGNED_URL_TTL_S = 900
 
@@ -28,7 +28,9 @@ def serving(settings: Settings) -> str:
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if one is configured. `formats` is the folder for picture formats."""
+    """The bucket of the site at `root`, if its settings contain one. `formats` is the folder for picture
+    formats.
+    """
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -37,9 +39,9 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload a file. Return None if the site has no bucket.
+        """Upload a file. Return the data for its description, or None if the site has no bucket.
 
-        Raises BucketError, and BusyError if too many uploads are waiting.
+        Raises BucketError. Raises BusyError if too many uploads are waiting.
         """
         if not settings.media.store:
             return None
@@ -54,9 +56,9 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to which requests for an object are redirected, or "" if this server streams it.
+        """Return the URL to which a request for an object is redirected.
 
-        Raises BucketError.
+        Return "" if this server streams the object instead. Raises BucketError.
         """
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
@@ -64,7 +66,9 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket works, or none is configured. The result is cached for CHECK_TTL_S."""
+        """Whether the bucket works. True if the site has no bucket. The result is cached for CHECK_TTL_S
+        seconds.
+        """
         if not settings.media.store:
             return True
         with self._checking:
@@ -89,7 +93,9 @@ class SiteBucket:
 
 
 class _Check:
-    """A check of the bucket in a separate thread, so a bucket that does not respond blocks nothing else."""
+    """A check of the bucket in a separate thread. If the bucket does not respond, only that thread is
+    blocked.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings, self._ready, self._over = settings, False, threading.Event()

@@ -20,7 +20,7 @@ from typing import Any
 from server.formats.tree import Tree
 
 DESCRIPTION_KEY = "file"  # The key in a description that contains the stored object.
-STORED_MARK = re.compile(rb"\bsha256\b")  # A cheap first test: all descriptions of stored objects match.
+STORED_MARK = re.compile(rb"\bsha256\b")  # A fast first test, which all descriptions of stored objects pass.
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
@@ -37,13 +37,13 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """Return the object's key below the prefix, such as `9f/9f86….png`."""
+        """Return the object's key without the prefix, such as `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """A picture format in a bucket. Width and height are in pixels."""
+    """A picture format that is stored in a bucket. Width and height are in pixels."""
 
     object: StoredObject
     width: int
@@ -52,7 +52,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file in a bucket. Width and height in pixels are set for pictures only."""
+    """A media file that is stored in a bucket. Only pictures have a width and height, in pixels."""
 
     object: StoredObject
     width: int | None = None
@@ -80,18 +80,20 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Normalize a file name's ending for use in keys. Return "" if it can't be used."""
+    """Normalize a file name extension for use in keys. Return "" if the extension is not allowed in keys."""
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether a description's file is in a bucket."""
+    """Whether the file that a description belongs to is stored in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the description of a file in a bucket. Raises ValueError with a message for users."""
+    """Parse the description of a file in a bucket. Raises ValueError with a message that users can
+    understand.
+    """
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
     formats = file.get("formats", {})
@@ -103,7 +105,10 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the object of a file or of one of its formats, or None. `metadata` is from `as_metadata`."""
+    """Return the object for a file or one of its formats. Return None if there is none.
+
+    `metadata` was created by `as_metadata`.
+    """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
     values = metadata.get("formats", {}).get(format_) if format_ else metadata
@@ -111,7 +116,10 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield all objects in `metadata`, which is from `as_metadata`. Yields none for a file on disk."""
+    """Yield all objects in `metadata`, which was created by `as_metadata`.
+
+    For a file that is stored on disk, there are none.
+    """
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
 

@@ -1,6 +1,7 @@
 """Commits on branches that are not checked out.
 
-Creating such a commit does not touch a working tree or index, run hooks or filters, or move a branch.
+Creating such a commit does not change a working tree or index, does not run hooks or filters, and does not
+move a branch.
 """
 
 import os
@@ -35,13 +36,13 @@ class Signed:
 def make_commit(
     root: Path, parents: tuple[str, ...], files: Mapping[str, bytes | Path | Staged | None], by: Signed
 ) -> str:
-    """Create a commit that changes `files` relative to its first parent. Return its id.
+    """Create a commit that changes `files` compared with its first parent. Return the commit's id.
 
-    `files` is keyed by path relative to the site; paths outside it begin with `../`. A value is bytes, the
-    path of a file to copy, a blob already in git, or None for a deletion.
+    The keys in `files` are paths relative to the site. Paths outside the site begin with `../`. A value is
+    bytes, the path of a file to copy, a blob that is already in git, or None for a deletion.
 
-    Raises ConflictError for a link, a file behind a link or below a remaining file, or a file that needs a
-    git filter. Raises StorageError and GitError.
+    Raises ConflictError for a symbolic link, a file behind a symbolic link, a file below another file that is
+    not deleted, or a file that needs a git filter. Raises StorageError and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
@@ -83,8 +84,9 @@ def _object(root: Path, file: Path) -> bytes:
 
 
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
-    """Raise ConflictError if a git filter such as Git LFS applies to one of the files, because no filter runs
-    here.
+    """Raise ConflictError if a git filter, such as Git LFS, applies to one of the files.
+
+    No filters run here.
     """
     if not paths or filter_names(root) == ():
         return
@@ -104,7 +106,7 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the modes of files in a commit. Raises ConflictError for a path that can't be written."""
+    """Return the modes that files have in a commit. Raises ConflictError if a path can't be written."""
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

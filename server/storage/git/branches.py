@@ -1,4 +1,4 @@
-"""Local branches: listing, creating, moving and deleting, without a working tree."""
+"""Local branches: listing, creating, moving and deleting them, without changing a working tree."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,8 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 class Branch:
     """A branch and its last commit.
 
-    `authored` is in seconds since 1970. `worktree` is the folder where the branch is checked out, or "".
+    `authored` is the time in seconds since 1970. `worktree` is the folder in which the branch is checked out,
+    or "".
     """
 
     name: str
@@ -48,7 +49,7 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is valid for a branch and can't be confused with another ref. Raises GitError."""
+    """Whether a name is valid for a branch and can't be confused with a different ref. Raises GitError."""
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_git_word(name.upper()) or is_git_word(name.lower()):
@@ -63,10 +64,10 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Move a branch from the commit `before` to another, atomically. `before` is "" for a new branch.
+    """Move a branch atomically from the commit `before` to another commit. For a new branch, `before` is "".
 
-    Returns False if the branch is no longer at `before`, or if its name conflicts with an existing branch, as
-    `a/b` does with `a`. Raises GitError.
+    Returns False if the branch is no longer at `before`. Also returns False if the name conflicts with an
+    existing branch, such as `a/b` with `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
@@ -86,9 +87,9 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, even if it is not merged. Return False if git refuses, as for a checked-out branch.
+    """Delete a branch, even if it has not been merged.
 
-    Raises GitError.
+    Return False if git refuses, for example because the branch is checked out. Raises GitError.
     """
     return git(root, "branch", "--delete", "--force", "--quiet", "--", name) is not None
 

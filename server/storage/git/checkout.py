@@ -18,9 +18,10 @@ _SUBMODULE_MODE = "160000"
 
 @contextmanager
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: check out a commit in a temporary clone, and yield the site's folder in the clone.
+    """Context manager: check out a commit in a temporary clone. Yield the site's folder in this clone.
 
-    The clone reads the repository's objects without copying them, and adds none. Raises StorageError.
+    The clone reads objects from the repository without copying them, and adds no objects. Raises
+    StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
         try:
@@ -31,9 +32,9 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git into a folder, with the repository's checkout filters.
+    """Write files from git to a folder. The repository's checkout filters are applied.
 
-    Returns the paths of the written files, keyed by path relative to the site. Raises StorageError.
+    Returns the path of each written file, by path relative to the site. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -53,7 +54,8 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Check out the given files from a commit in the site, including links. Submodules are left unchanged.
+    """Check out the given files from a commit in the site, including symbolic links. Submodules stay as they
+    are.
 
     Raises CommitError and OSError.
     """
@@ -63,10 +65,12 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout of files from commit `before` to commit `after`, or revert it if `back`.
+    """Finish an interrupted checkout of files from commit `before` to commit `after`. If `back` is set,
+    revert it.
 
-    Files that match neither commit were edited and are left unchanged. Nothing changes if the branch has
-    moved, or if other files block the checkout. Returns whether files changed. Raises CommitError, OSError.
+    A file that matches neither commit has been edited, so it stays as it is. Nothing changes if the branch
+    has moved, or if other files block the checkout. Returns whether files changed. Raises CommitError and
+    OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -85,7 +89,7 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree equals the version `file` in git. Raises CommitError."""
+    """Whether a file in the working tree is identical to the version `file` in git. Raises CommitError."""
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path may contain other new files.
@@ -104,10 +108,10 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return existing files that block new files and will not be deleted.
+    """Return the existing files that prevent the creation of `files`. Files that `files` deletes are omitted.
 
-    A blocking file is either inside a folder that becomes a file or link, or is itself a file that must
-    become a folder.
+    An existing file prevents the creation of a new file in two cases: the new file must be created in place
+    of a folder that contains the existing file, or the existing file must be replaced by a folder.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):
@@ -121,7 +125,7 @@ def in_place_of(repository: Repository, files: Tree) -> set[str]:
 
 
 def folders_above(path: str) -> Iterator[str]:
-    """Yield the parent folders of a path, outermost first, within the site."""
+    """Yield the parent folders of a path within the site, outermost first."""
     parts = path.split("/")
     return ("/".join(parts[:length]) for length in range(1, len(parts)) if parts[length - 1] != "..")
 

@@ -1,10 +1,11 @@
-"""git commands that run no program configured in the repository.
+"""git commands that do not run any program configured in the repository.
 
-The repository may belong to another user than the one who runs Bifolio. Therefore all configured programs are
-disabled: hooks, monitors, filters, pagers, signing programs, submodules and fetches. git's own check of the
-owner (`safe.directory`) remains active, because a future git may run programs that are not disabled here.
+The repository may belong to a user other than the one who runs Bifolio. Therefore everything that can run
+configured programs is disabled: hooks, monitors, filters, pagers, signing programs, submodules and fetches.
+git's own check of the owner (`safe.directory`) stays active, because a future version of git may run programs
+that are not disabled here.
 
-Only `git_as_owner` runs configured programs, for the commits that a site's settings require.
+Only `git_as_owner` runs configured programs. It is used for the commits that a site's settings require.
 """
 
 import logging
@@ -91,7 +92,7 @@ _NOISE = re.compile(
 
 
 class _Spent(threading.local):
-    """Seconds that a thread has waited for git commands."""
+    """Number of seconds that a thread has spent waiting for git commands."""
 
     seconds = 0.0
 
@@ -100,7 +101,7 @@ _spent = _Spent()
 
 
 def seconds_in_git() -> float:
-    """Return the seconds that this thread has waited for git commands."""
+    """Return the number of seconds that this thread has spent waiting for git commands."""
     return _spent.seconds
 
 
@@ -112,7 +113,7 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command and return its output, or None if it found nothing.
+    """Run a git command. Return its output, or None if it found nothing.
 
     Raises GitError. See `git_bytes`.
     """
@@ -129,14 +130,14 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command in the folder `root` and return its output, or None if it found nothing.
+    """Run a git command in the folder `root`. Return its output, or None if it found nothing.
 
-    None means exit status 1, such as for an unset key, or that git or a readable repository is missing. Any
-    other failure raises GitError. After `seconds` (by default from TIMEOUTS_S), the command and its children
-    are killed, and GitSlowError is raised.
+    None is returned if the exit status is 1, for example because a key is not set, or if there is no git or
+    no readable repository. Any other failure raises GitError. After `seconds` (by default from TIMEOUTS_S),
+    the command and its child processes are killed, and GitSlowError is raised.
 
-    `index` replaces the repository's index. `filters` names filters (`filter.NAME.clean`) that must not run.
-    With `into`, the output is written to that file instead.
+    `index` is used instead of the repository's index. `filters` are names of filters (`filter.NAME.clean`)
+    that must not run. If `into` is set, the output is written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -149,7 +150,7 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command that must succeed, and return its output. Raises GitError."""
+    """Run a git command that must succeed. Return its output. Raises GitError."""
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -162,7 +163,7 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command that must succeed, and return its output as bytes. Raises GitError."""
+    """Run a git command that must succeed. Return its output as bytes. Raises GitError."""
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -202,7 +203,7 @@ def _find(
 
 
 def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
-    """Run a git command and return its output, or None after any failure."""
+    """Run a git command. Return its output, or None if it fails for any reason."""
     try:
         return git(root, *arguments, seconds=seconds)
     except GitError:
@@ -210,7 +211,10 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust another user's repository, or "" if git trusts it already."""
+    """Return the command that makes git trust a repository of another user.
+
+    Return "" if git trusts the repository already.
+    """
     command, environment = _harmless(root, "rev-parse")
     try:
         _, _, stderr = _run(command, b"", environment, DEFAULT_TIMEOUT_S)
@@ -236,10 +240,10 @@ def _run(
     seconds: float,
     into: IO[bytes] | None = None,
 ) -> tuple[int, bytes, bytes]:
-    """Run a command. Return its status, output and errors. Raises OSError and TimeoutExpired.
+    """Run a command. Return its exit status, output and error output. Raises OSError and TimeoutExpired.
 
-    The command runs in its own session, so signals to the server do not interrupt it. After a timeout, the
-    command and all its children are killed.
+    The command runs in a session of its own, so signals to the server do not interrupt it. After a timeout,
+    the command and all its child processes are killed.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
@@ -260,9 +264,10 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command with the repository's hooks, filters and signatures, as needed for commits.
+    """Run a git command for a commit. The repository's hooks, filters and signing program run too.
 
-    Returns its output. If it fails or times out, raises CommitError with the message from git or a hook.
+    Returns the output. If the command fails or times out, raises CommitError with the message from git or a
+    hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -297,14 +302,14 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether a git command's error output means that the disk is full."""
+    """Whether the error output of a git command says that the disk is full."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of the configured filters, or None if one has a name that prevents disabling it.
+    """Return the names of the configured filters.
 
-    Raises GitError.
+    Return None if a filter can't be disabled because of its name. Raises GitError.
     """
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")

@@ -1,7 +1,7 @@
-"""Changes to a repository's index, under the lock that excludes other git commands.
+"""Changes to a repository's index, while holding the lock that excludes other git commands.
 
-The lock is a hard link to one of our files. This identifies a lock left by one of our killed processes.
-Without hard links, the lock is a copy with the same bytes.
+The lock is a hard link to a file of ours. Therefore a lock that was left by one of our killed processes can
+be identified. On file systems without hard links, the lock is a copy with the same bytes.
 """
 
 import os
@@ -25,7 +25,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """A repository's locked index, and the new index that will replace it."""
+    """The locked index of a repository, and the new index that will replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -41,7 +41,7 @@ class LockedIndex:
     ) -> None:
         """Move the branch (or a detached HEAD) to a new commit, then replace the index.
 
-        `environment` sets the committer. `names` are more refs to update in the same transaction.
+        `environment` sets the committer. `names` are other refs that are updated in the same transaction.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -51,7 +51,7 @@ class LockedIndex:
         self.replace()
 
     def replace(self) -> None:
-        """Install the new index, which also releases the lock."""
+        """Replace the index with the new index. This also releases the lock."""
         self.lock.replace(self.repository.index)
 
     def release(self) -> None:
@@ -60,7 +60,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock the index, and prepare a new index with the given files changed.
+    """Context manager: lock the index, and prepare a new index in which the given files are changed.
 
     Raises CommitError if another process holds the lock.
     """
@@ -88,7 +88,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 def wait_for_index(repository: Repository, deadline: float) -> None:
     """Wait until no git command locks the index. Raises CommitError after the deadline.
 
-    Also raises CommitError at once for an old lock, which was probably left by a killed command.
+    If the lock is old, it was probably left by a killed command. Then CommitError is raised immediately.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -104,7 +104,7 @@ def may_be_left(folder: Path) -> bool:
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove an index lock that one of our killed processes left."""
+    """Remove an index lock that was left by one of our killed processes."""
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
         lock.unlink()
@@ -127,10 +127,10 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those `paths` whose files were last written by git.
+    """Return the index entries for those of the `paths` whose files were last written by git.
 
-    The index stores the times and inode of each file that git wrote or checked. Any other write changes them.
-    Raises CommitError.
+    The index contains the times and inode of each file that git has written or checked. Any other write to
+    the file changes these. Raises CommitError.
     """
     if not paths:
         return {}
@@ -148,7 +148,10 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy the index including its times, which git's checks depend on. Return the index's mark."""
+    """Copy the index, including its times, because git's checks depend on the times.
+
+    Return the index's mark.
+    """
     copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
     before = file_mark_of(repository.index)
     if before:
@@ -157,7 +160,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Set files in an index."""
+    """Set the entries for files in an index."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
@@ -168,7 +171,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 
 def _take(copy: Path, lock: Path) -> Identity:
-    """Acquire the index lock by linking our copy to it. Return the lock's identity.
+    """Acquire the index lock by creating a hard link to our copy. Return the identity of the lock.
 
     Raises CommitError if the index is already locked.
     """

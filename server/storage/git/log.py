@@ -1,6 +1,6 @@
-"""Commit log: author, time, message and changed files of each commit, read from git once and cached.
+"""Commit log: author, time, message and changed files of each commit. It is read from git once and cached.
 
-The cache is keyed by commit id and only grows, because commits never change.
+The cache is indexed by commit id. It only grows, because commits never change.
 """
 
 import fcntl
@@ -27,10 +27,10 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. `status` is git's A, M, D, R (renamed from `before`), C or T.
+    """One file that a commit changed. `status` is A, M, D, R (renamed from `before`), C or T, as in git.
 
-    For a merge, only files that differ from all parents are listed. `alike` is a renamed file's similarity in
-    percent.
+    For a merge commit, only files that differ from all parents are listed. `alike` is the similarity of a
+    renamed file in percent.
     """
 
     status: str
@@ -41,9 +41,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. Times are seconds since 1970; paths are relative to the site.
+    """A commit. Times are in seconds since 1970. Paths are relative to the site.
 
-    A commit that changes nothing in the site has only parents and times; its author and message are empty.
+    If a commit changes nothing in the site, it only has parents and times, and its author and message are
+    empty.
     """
 
     id: str
@@ -57,7 +58,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of requested commits and their ancestors. It is stored in `folder`, unless that is None."""
+    """Cache of requested commits and their ancestors. It is stored in `folder`, unless `folder` is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -66,9 +67,9 @@ class CommitLog:
         self._position = 0  # The file was read up to this position.
 
     def update(self, commit: str) -> None:
-        """Load a commit and its ancestors. Only uncached commits are read from git.
+        """Load a commit and its ancestors. Only commits that are not in the cache are read from git.
 
-        If this raises GitError, nothing is cached.
+        If this raises GitError, nothing is added to the cache.
         """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
@@ -90,7 +91,7 @@ class CommitLog:
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first. A parent always follows all its children.
 
-        Skips the commits in `until`, and those reachable only through them.
+        Skip the commits in `until`, and commits that can be reached only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -143,9 +144,9 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the rows added to the file since the last read.
+        """Load the rows that were added to the file since the last read.
 
-        Clear the file if it is damaged or from another history.
+        If the file is damaged or belongs to a different history, clear it.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -176,9 +177,10 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the commits that revisions such as COMMIT and ^COMMIT select, at most the newest `most`.
+    """Return the commits that revisions such as COMMIT and ^COMMIT select, but only the newest `most`
+    commits.
 
-    Raises GitError, also for an unknown revision.
+    Raises GitError, including for an unknown revision.
     """
     output = git_or_fail(
         root,
@@ -199,7 +201,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
 
 def _shallow_commits(root: Path) -> str:
-    """Return git's list of shallow boundary commits, or "" if the history is complete."""
+    """Return git's list of commits at the boundary of a shallow clone, or "" if the history is complete."""
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -208,9 +210,10 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse git's output: for each commit a header, then for each file a status and one or two paths.
+    """Parse git's output. It contains a header for each commit, then a status and one or two paths for each
+    file.
 
-    Only paths that begin with the prefix are returned, without the prefix.
+    Only paths that begin with the prefix are returned. The prefix is removed from them.
     """
     tokens = iter(output.split("\0"))
     head: list[str] = []

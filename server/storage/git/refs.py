@@ -1,4 +1,4 @@
-"""Commit names: resolving ids, tags, branches and times."""
+"""Names of commits: converts ids, tags, branches and times to commit ids."""
 
 import re
 from collections.abc import Collection
@@ -27,7 +27,8 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 def head_commit(root: Path) -> str:
     """Return the id of the checked-out commit, or "" if there is none.
 
-    Like all lookups in this module, raises GitError if git fails, and returns "" if nothing is found.
+    All functions in this module that look up a name raise GitError if git fails, and return "" if they find
+    nothing.
     """
     name = _head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
@@ -52,9 +53,9 @@ def ref_commit(root: Path, name: str) -> str:
 
 
 def _head(root: Path) -> str:
-    """Read the file HEAD: a branch or commit. Return "" if only git can resolve HEAD.
+    """Return the branch or commit in the file HEAD. Return "" if only git can resolve HEAD.
 
-    Reading the file avoids starting a process.
+    Reading the file is faster than starting a process.
     """
     place = location(root)
     try:
@@ -66,9 +67,9 @@ def _head(root: Path) -> str:
 
 
 def _in_file(root: Path, name: str) -> str:
-    """Read the commit of a ref from its file.
+    """Return the commit in the file of a ref.
 
-    Return "" without such a file, for example if the ref is packed.
+    Return "" if there is no such file, for example because the ref is packed.
     """
     place = location(root) if name.startswith("refs/") else None
     try:
@@ -79,10 +80,10 @@ def _in_file(root: Path, name: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Resolve a name to a commit: an id or its prefix, a tag or a branch, in this order. Return "" if nothing
-    matches.
+    """Return the commit with a given name, or "" if there is none.
 
-    Last, remote branches and other names that git resolves are tried.
+    The name is resolved as an id or its prefix, a tag, a local branch, a remote branch, or any other name
+    that git resolves, in this order.
     """
     if len(name) > MAX_NAME_CHARS:
         return ""
@@ -123,7 +124,9 @@ def _by_short_id(root: Path, text: str) -> str:
 
 
 def _tag_commit(root: Path, name: str) -> str:
-    """Return the commit of a tag, or "" if there is none. Calls git only if the tag may exist."""
+    """Return the commit that a tag points to, or "" if there is none. git is called only if the tag may
+    exist.
+    """
     place = location(root)
     if place is None or not name or not name.isprintable():
         return ""
@@ -160,8 +163,10 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
 # The cache saves 4.5 of 64 ms per commit applied from a remote; two of three lookups hit it.
 @lru_cache(maxsize=1024)
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """See `is_ancestor`. Raises LookupError instead of returning False, because False must not be cached: a
-    fetch may add the commits later.
+    """Return True if a commit is `later` or an ancestor of it. Otherwise raise LookupError. See
+    `is_ancestor`.
+
+    False is not returned because it must not be cached: a fetch may add the missing commits later.
     """
     try:
         output = git(root, "merge-base", "--is-ancestor", commit, later)
@@ -181,7 +186,7 @@ def are_commits(root: Path, *ids: str) -> bool:
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return the commits that are not ancestors of `later`, or not in this repository. Raises GitError."""
+    """Return the commits that are not ancestors of `later` or are not in this repository. Raises GitError."""
     requested = sorted(commits)
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in requested))
     existing = {words[0] for line in lines.splitlines() if len(words := line.split()) == 3}
@@ -193,9 +198,10 @@ def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]
 
 
 def read_time(text: str, *, end: bool = True) -> float | None:
-    """Parse a date or time into seconds since 1970, or return None if it is invalid.
+    """Convert a date or time to seconds since 1970. Return None if it is invalid.
 
-    A date alone means the end of that day in UTC; if `end` is false, its beginning.
+    A date without a time means the end of that day in UTC. If `end` is not set, it means the beginning of the
+    day.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -213,16 +219,16 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the last commit up to a time on the main line of `head`, or "" if there was none yet.
+    """Return the last commit on the main line of `head` up to a time, or "" if there was none at that time.
 
-    A commit on a merged branch counts from the time of the merge.
+    A commit on a merged branch is included from the time of the merge.
     """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_mark(folder: Path, name: str) -> object:
-    """Return a value that changes whenever a name may resolve to another commit."""
+    """Return a value that changes whenever a name may resolve to a different commit."""
     common, base = folder / "commondir", re.split(r"[~^]", name, maxsplit=1)[0]
     try:
         shared = folder / common.read_text().strip() if common.exists() else folder

@@ -1,7 +1,8 @@
-"""Fetch and push: all network access to a git remote.
+"""Fetch and push: all communication with a git remote.
 
-Commands use the owner's credential helpers, ssh settings and `pre-push` hook. They fail instead of prompting.
-Each command has a timeout. A remote's output is untrusted, so it is truncated.
+The commands use the owner's credential helpers, ssh settings and `pre-push` hook. If they would need to
+prompt for something, they fail. Each command has a timeout. Output from a remote is not trusted, so it is
+truncated.
 """
 
 import os
@@ -83,7 +84,10 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Result of a command: its exit status, or None after a timeout, and its truncated output and errors."""
+    """Result of a command: its exit status, and its truncated output and error output.
+
+    After a timeout, the exit status is None.
+    """
 
     status: int | None
     stdout: str
@@ -91,7 +95,7 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a remote branch into its tracking branch. Return its commit, or "" if the branch does not exist.
+    """Fetch a remote branch into its tracking branch. Return its commit, or "" if it does not exist.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -113,7 +117,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches of a remote into tracking branches, and its tags into refs/bifolio/tags/.
+    """Fetch all branches from a remote into tracking branches, and its tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -137,15 +141,15 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a remote branch that is at the commit `expected`, or "" for a new branch.
+    """Push a commit to a remote branch that is at the commit `expected`. For a new branch, `expected` is "".
 
-    Set `follows` if the commit is known to descend from `expected`; then git does not check that.
+    Set `follows` if the commit is known to descend from `expected`. Then git does not check this.
 
     Raises:
-    - RemoteMovedError if the branch is at another commit or would lose commits.
+    - RemoteMovedError if the branch is at a different commit or would lose commits.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
-    - RemoteLostError if the commit may or may not have arrived.
+    - RemoteLostError if it is unknown whether the commit arrived.
     """
     if expected and not follows and not is_ancestor(root, expected, commit):
         raise RemoteMovedError()
@@ -177,12 +181,12 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the last fetched commit on a remote branch, or "" if it was never fetched."""
+    """Return the commit of a remote branch at its last fetch, or "" if the branch was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
 def plain(text: str) -> str:
-    """Reduce a remote's output to a short printable line without credentials."""
+    """Shorten a remote's output to one printable line, and remove credentials."""
     line = " ".join(_UNPRINTABLE.sub(" ", _CREDENTIALS.sub(r"\1", text)).split())
     return line if len(line) <= MAX_REASON_CHARS else line[: MAX_REASON_CHARS - 1] + "…"
 
@@ -202,7 +206,10 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error for a push without a report from the remote: the connection or a local hook failed."""
+    """Return the error for a push for which the remote has sent no report.
+
+    The cause is the connection or a local hook.
+    """
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
@@ -226,7 +233,7 @@ def _without_hints(stderr: str) -> str:
 
 
 def _run(root: Path, seconds: float, *arguments: str) -> _Done:
-    """Run a git command that contacts a remote. After a timeout in seconds, kill it and its children."""
+    """Run a git command that contacts a remote. After `seconds`, kill the command and its child processes."""
     options = [word for setting in _SETTINGS for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "-C", str(root), *arguments]
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
@@ -252,7 +259,7 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
     """Wait for a process and return its exit status. Raises TimeoutExpired.
 
-    Uses a pidfd if possible, because `Popen.wait` polls and returns up to 50 ms late.
+    If possible, this uses a pidfd, because `Popen.wait` polls and therefore returns up to 50 ms late.
     """
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):
@@ -268,7 +275,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a stream to its end, and stores at most the first _MAX_OUTPUT_BYTES."""
+    """Thread that reads a stream to its end. It stores only the first _MAX_OUTPUT_BYTES bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -314,7 +321,7 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes with the repository's settings and every few seconds."""
+    """Return a cache key that changes every few seconds, and when the repository's settings change."""
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
@@ -322,7 +329,7 @@ def _settings_mark(root: Path) -> object:
 # The cache saves 1.7 ms for each command that contacts a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether core.sshCommand is configured outside our own command line."""
+    """Whether core.sshCommand is configured. The setting on our own command line is ignored."""
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     return any(not line.startswith("command\t") for line in output.splitlines())
 

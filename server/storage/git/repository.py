@@ -30,10 +30,10 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of a site's repository. `folder` contains HEAD and the index, `common` contains the branches.
+    """Location of a site's repository. `folder` contains HEAD and the index. `common` contains the branches.
 
-    The two differ only in a `git worktree`. `prefix` is the site's path in the working tree, with a trailing
-    "/".
+    The two are different only in a `git worktree`. `prefix` is the site's path in the working tree, with a
+    trailing "/".
     """
 
     folder: Path
@@ -42,7 +42,8 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if git finds no readable one. Raises GitError.
+    """Return the location of a site's repository, or None if git finds no readable repository. Raises
+    GitError.
 
     The result is cached until the site's .git is replaced.
     """
@@ -56,7 +57,10 @@ def location(root: Path) -> Location | None:
 # The cache saves 7 of 13 ms for a page of history.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
-    """See `location`. Raises LookupError instead of returning None, because a None would be cached."""
+    """Return the location of a repository, like `location`, but raise LookupError instead of returning None.
+
+    This prevents caching if there is no repository.
+    """
     output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if output is None:
         raise LookupError
@@ -65,7 +69,9 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return the identity of the nearest .git in the site's folder or its parents, or None."""
+    """Return the identity of the nearest .git, in the site's folder or a parent folder, or None if there is
+    none.
+    """
     for folder in (root, *root.parents):
         try:
             status = os.stat(folder / ".git")
@@ -82,25 +88,28 @@ def git_folder(root: Path) -> Path | None:
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in the working tree, with a trailing "/". The top is ""."""
+    """Return a site's path in the working tree, with a trailing "/".
+
+    If the site is the top folder, return "".
+    """
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git tracks a file at a path in the site, or below it. Raises GitError."""
+    """Whether git tracks the file at a path in the site, or any file below the path. Raises GitError."""
     return bool(git(root, "ls-files", "--", path))
 
 
 def is_shallow(root: Path) -> bool:
-    """Whether the repository is a shallow clone, without older history. Raises GitError."""
+    """Whether the repository is a shallow clone, in which older history is missing. Raises GitError."""
     return (git(root, "rev-parse", "--is-shallow-repository") or "").strip() == "true"
 
 
 def head_by_git(root: Path) -> str:
-    """Return the checked-out commit, or "" without a commit or a readable repository.
+    """Return the checked-out commit. Return "" if there is no commit or no readable repository.
 
-    Raises GitError if HEAD points to a missing commit. (git itself reports that as no commit.)
+    Raises GitError if HEAD points to a missing commit. (git itself would report that there is no commit.)
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
@@ -117,7 +126,7 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """Return a value that changes with every commit or checkout, or None if there is no such value."""
+    """Return a value that changes with each commit or checkout. Return None if there is no such value."""
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -133,24 +142,25 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, or None if it does not exist.
+    """Return the mark of index.lock, or None if that file does not exist.
 
-    A git command holds it while changing files.
+    A git command holds this lock while it changes files.
     """
     return file_mark_of(folder / "index.lock")
 
 
 def under_way(folder: Path) -> str:
-    """Return the operation in progress in a repository, such as "a merge", or ""."""
+    """Return the name of the operation that is in progress in a repository, such as "a merge", or ""."""
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
-    """Whether a lock means that a git command may be changing files.
+    """Whether index.lock means that a git command may be changing files.
 
-    Only an empty and recent lock counts. git writes the new index into the lock after changing the files, and
-    `git commit -a` holds a non-empty lock while an editor is open.
+    This is the case only if the lock is empty and recent, because git writes the new index to the lock after
+    it has changed the files. A lock that is not empty can also be held for a long time: `git commit -a` holds
+    such a lock while an editor is open.
     """
     return lock is not None and not lock[1] and not is_old(lock)
 
@@ -162,7 +172,7 @@ def is_old(lock: FileMark) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file in a commit: its mode and blob id."""
+    """A file in a commit or in the index: its mode and its blob id."""
 
     mode: str
     id: str
@@ -173,9 +183,9 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The git repository of the site at `root`. `prefix` is the site's path in it.
+    """The git repository that contains the site at `root`. `prefix` is the site's path in the repository.
 
-    `nothing` is the all-zero object id.
+    `nothing` is the object id that consists of zeros.
     """
 
     root: Path
@@ -197,7 +207,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether commits must be made by `git commit`, because there are hooks or signatures."""
+        """Whether commits must be created by `git commit`, because hooks or signatures are configured."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -232,23 +242,22 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return files as they are in a commit. The value is None for a missing file."""
+        """Return the versions of files in a commit. For a missing file, the value is None."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site into a path relative to the repository. `prefix` is the site's
-    path.
+    """Convert a path relative to the site to a path relative to the repository. `prefix` is the site's path.
 
-    For a file outside the site, `path` is `../` followed by the path in the repository.
+    For a file outside the site, `path` consists of `../` and the path in the repository.
     """
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """Return a site's repository. Raises CommitError if git finds no readable one."""
+    """Return a site's repository. Raises CommitError if git finds no readable repository."""
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

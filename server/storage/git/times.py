@@ -24,10 +24,11 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """First and last commit time of every path, as of one commit, in seconds since 1970.
+    """First and last commit time of each path up to one commit, in seconds since 1970.
 
-    The times are the minimum and maximum of the commit times. A renamed file inherits the first time of its
-    old path. `changed` are files that differ from the commit, so their last change is not in git.
+    These are the earliest and the latest time of the commits that changed the path. A renamed file has the
+    first time of its old path. `changed` are files that differ from the commit, so their last change is not
+    in git.
     """
 
     commit: str = ""
@@ -35,7 +36,7 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return a file's (createdAt, updatedAt). `modified` is its mtime in seconds since 1970."""
+        """Return a file's createdAt and updatedAt. `modified` is the file's mtime in seconds since 1970."""
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -43,17 +44,17 @@ class CommitTimes:
         return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """Return when a file last changed, in seconds since 1970. `modified` is its mtime."""
+        """Return the time when a file last changed, in seconds since 1970. `modified` is the file's mtime."""
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the times as of HEAD. Only commits missing from `before` and from the cache in `folder` are read
-    from git.
+    """Return the commit times up to HEAD. Commits that are in `before` or in the cache in `folder` are not
+    read again.
 
-    Raises GitError if commit times can't be read. If only the changed files can't be listed, logs that and
-    returns the list from `before`.
+    Raises GitError if the commit times can't be read. If only the list of changed files can't be read, log
+    this and use the list from `before`.
     """
     commit = head_commit(root)
     if not commit:
@@ -94,9 +95,10 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Add commits, newest first, to the first and last times by path.
+    """Add commits to the first and last times by path. The commits must be sorted from newest to oldest.
 
-    Commits can be added all at once or one by one, with the same result, even if machines' clocks differ.
+    The result is the same if the commits are added all at once or one by one, even if the clocks of the
+    machines differ.
     """
     later = dict(times)
     for commit in reversed(list(commits)):

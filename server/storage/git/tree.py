@@ -26,9 +26,10 @@ class Blob:
 
 
 def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, Blob]:
-    """Return the files of the site at `root` in a commit, by path. `paths` limits the result.
+    """Return the files of the site at `root` in a commit, by path. If `paths` is given, return only those
+    files.
 
-    A link is replaced by the files it points to, if that is allowed. Raises GitError.
+    A symbolic link is replaced by the files that it points to, if that is allowed. Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -69,9 +70,10 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of blobs in order, or None for a missing blob, which can occur in a partial clone.
+    """Yield the contents of blobs in order. For a missing blob, yield None.
 
-    An id may also be `COMMIT:./PATH`, without a newline. Raises GitError.
+    Blobs can be missing in a partial clone. An id can also be `COMMIT:./PATH`, without a newline. Raises
+    GitError.
     """
     requested = list(ids)
     if not requested:
@@ -96,7 +98,7 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
     """Return `data`, the content of a blob.
 
-    Raises GitError if it is None, which means that the blob is missing.
+    Raises GitError if it is None, because then the blob is missing.
     """
     if data is None:
         raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
@@ -109,7 +111,7 @@ def write_blob(root: Path, data: bytes) -> str:
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob of any size into a file. Return False if the blob is missing. Raises GitError."""
+    """Copy a blob of any size to a file. Return False if the blob is missing. Raises GitError."""
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -120,9 +122,9 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files named `COMMIT:./PATH` in order, in small batches to limit memory use.
+    """Yield the contents of files named `COMMIT:./PATH` in order. Small batches limit the memory use.
 
-    Yields None for a missing file, and for a file larger than `most` bytes. Names must not contain a newline.
+    Yields None for a file that is missing or larger than `most` bytes. Names must not contain a newline.
     Raises GitError.
     """
     requested = list(names)
@@ -152,7 +154,8 @@ def _parts(blobs: Iterable[Blob | None]) -> Iterator[list[Blob | None]]:
 
 
 def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | None, Staged | None]]:
-    """Return the files that differ between two commits, with both versions, including links and submodules.
+    """Return both versions of each file that differs between two commits, including symbolic links and
+    submodules.
 
     Paths are relative to the site. Paths outside the site begin with `../`. Raises GitError.
     """
@@ -168,10 +171,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that commits change. A merge adds only paths that differ from all its
-    parents.
+    """Return the paths in the site that commits have changed. Raises GitError.
 
-    Raises GitError.
+    For a merge commit, these are only the paths that differ from all its parents.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -190,8 +192,9 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
     """Merge two changes to a text line by line.
 
-    Returns None if the changes conflict, the merge takes too long, or git is missing. Line endings and the
-    final newline are merged separately: if only one side changed them, that side wins.
+    Returns None if the changes conflict, if the merge takes too long, or if git is missing. Line endings and
+    the final newline are merged separately. If only one side has changed them, the change from that side is
+    used.
     """
     texts = (base, ours, theirs)
     windows = _merge_flag(*("\r\n" in text for text in texts))
@@ -216,7 +219,7 @@ def _merge_lines(base: str, ours: str, theirs: str) -> str | None:
                 (Path(folder) / name).write_bytes(f"{body}\n".encode() if body else b"")
         except UnicodeEncodeError:  # JSON can contain half of a surrogate pair.
             return None
-        # The exit status is the number of conflicts. Any other failure also counts as a conflict.
+        # The exit status is the number of conflicts. Any other failure is treated as a conflict.
         command = ("merge-file", "--stdout", "--quiet", "ours", "base", "theirs")
         merged = git_if_possible(Path(folder), *command, seconds=MERGE_TIMEOUT_S)
     if merged is None:

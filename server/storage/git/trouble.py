@@ -1,6 +1,6 @@
-"""Log of git problems. Each kind is logged once, with a hint on how to fix it, and again when it is resolved.
+"""Log of git problems. Each problem is logged once, with a hint on how to fix it. Its end is logged too.
 
-One cause can make git fail in many places and processes, so one log line per cause is enough.
+The same cause can make git fail in many places and processes. One line in the log for each cause is enough.
 """
 
 import logging
@@ -49,7 +49,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"not in a git repository", "git init makes one"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # Bits in a mask. Kinds not in the table share the bits above it.
+_BITS = 64  # Bits in a mask. All kinds that are not in the table share the bits above these.
 
 
 class Concern(IntEnum):
@@ -68,16 +68,16 @@ _NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works despite these.
 
 
 class TroubleLog:
-    """Log of the problems in a site's repository. Processes forked later share it."""
+    """Log of the problems with a site's repository. Processes that are forked later share it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem, its consequence and how to fix it.
+        """Log a problem, its consequence, and how to fix it.
 
-        Nothing is logged if the same problem is already open.
+        If the same problem was already logged and has not been resolved, do nothing.
         """
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
@@ -91,7 +91,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Record that concerns are resolved. Log it if no problem remains."""
+        """Record that problems with these concerns are resolved. If no problem remains, log that."""
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)

@@ -1,7 +1,7 @@
 """Files that differ from the last commit.
 
-git reads every file whose size or times differ from the index. In a copied site, that is all files. Therefore
-the refreshed index is cached for the next start.
+git reads each file whose size or times differ from the index. After a site was copied, these are all files.
+Therefore the refreshed index is cached for the next start.
 """
 
 import os
@@ -36,11 +36,12 @@ _MAX_PATH_ARGUMENTS = 200  # With more paths, git compares all files.
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return the paths that differ from the last commit, among `paths` or, if None, among all tracked files.
+    """Return those of the `paths` that differ from the last commit. If `paths` is None, check all tracked
+    files.
 
-    Returns an empty set without a commit or an index, or if a git filter can't be disabled. The refreshed
-    index is stored in the folder `cache`. Raises GitError if git fails or times out, or if the index can't be
-    copied.
+    Returns an empty set if there is no commit or no index, or if a git filter can't be disabled. The
+    refreshed index is stored in the folder `cache`. Raises GitError if git fails or times out, or if the
+    index can't be copied.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -63,9 +64,10 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    """Return the path of the cache file for the current index, or None without an index or cache.
+    """Return the path of the cache file for the current index, or None without an index or cache folder.
 
-    A cached index is safe in any working tree, because git ignores entries with different file times.
+    A cached index can be used in any working tree, because git ignores entries for files with different
+    times.
     """
     mark = file_mark_of(index)
     if cache is None or mark is None:
@@ -74,7 +76,7 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on a copy of an index, and cache the copy if git refreshed it. Raises GitError."""
+    """Run a git command on a copy of an index. If git has refreshed the copy, cache it. Raises GitError."""
     filters = filter_names(root)
     if filters is None:
         return ""
@@ -104,10 +106,10 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return how files below `paths` differ from the last commit, sorted by path. Includes untracked files.
+    """Return the differences between the files below `paths` and the last commit, sorted by path.
 
-    Ignored files are excluded. A moved file counts as renamed if it is similar enough. Raises CommitError,
-    GitError.
+    Untracked files are included, but ignored files are not. A moved file is reported as renamed if it is
+    similar enough. Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -144,7 +146,7 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return the paths among `paths` whose content, on disk or in the index, is in no commit.
+    """Return those of the `paths` whose content on disk or in the index is in no commit.
 
     Runs the repository's filters. Raises CommitError.
     """
@@ -157,10 +159,10 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return the paths among `paths` that were edited but that git was told to ignore.
+    """Return those of the `paths` that were edited, but that git was configured to ignore.
 
-    `git status` omits files marked by `git update-index --assume-unchanged` or `--skip-worktree`. Raises
-    CommitError.
+    `git status` omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`.
+    Raises CommitError.
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
@@ -178,10 +180,10 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return staged files, not in any commit, whose paths conflict with new files at `paths`.
+    """Return staged files that are not in HEAD and whose paths conflict with new files at `paths`.
 
-    A staged file conflicts if a new file has the name of one of its folders, or if a new file needs a folder
-    with its name.
+    A staged file conflicts with a new file in two cases: the new file must be created in place of a folder
+    that contains the staged file, or the staged file must be replaced by a folder.
     """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
@@ -197,7 +199,7 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 
 def staged_renames(root: Path) -> list[FileChange]:
-    """Return renames in the index, such as those by `git mv`. Raises GitError."""
+    """Return renames in the index, such as renames by `git mv`. Raises GitError."""
     arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
     words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
     renames = zip(words[0::3], words[1::3], words[2::3], strict=False)

@@ -1,7 +1,8 @@
-"""Cache of image sizes, hashes and formats, so that each image is opened only once.
+"""Cache of image sizes, hashes and formats. Because of it, each image is opened only once.
 
-An image is identified by its file signature. The cache can be deleted at any time. `make` creates an image's
-formats: uploads call it immediately, and a background job calls it for files copied into the folder.
+The cache finds an image by its file signature. It can be deleted at any time. `make` creates an image's
+formats. It is called immediately for an upload, and by a background job for files that were copied into the
+folder.
 """
 
 import os
@@ -49,10 +50,10 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's size, or None if the file is not a picture, and its cache key.
+    """A picture's size and cache key. The size is None if the file is not a picture.
 
-    `key` is the hash that identifies its formats. It is "" if the picture needs no formats or can't be
-    scaled.
+    `key` is the hash under which the picture's formats are stored. It is "" if the picture needs no formats
+    or can't be scaled.
     """
 
     size: ImageSize | None
@@ -66,9 +67,9 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Image cache of the site at `root`. The formats are in `folder`.
+    """Cache of images for the site at `root`. The formats are in `folder`.
 
-    Methods accept paths relative to content/uploads/.
+    The paths passed to its methods are relative to content/uploads/.
     """
 
     def __init__(self, root: Path) -> None:
@@ -77,16 +78,16 @@ class ImageCache:
         self._unscalable = set[str]()  # keys
         self._failures: dict[
             str, tuple[int, float]
-        ] = {}  # by key: number of failures, time of the next attempt
+        ] = {}  # number of failures and time of the next attempt, by key
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
         self._verified: dict[Path, FileMark] = {}  # format files with a verified hash
         self._lock = threading.Lock()
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Measure and hash a file that will be linked into content/uploads/.
+        """Measure and hash a file that will be linked into content/uploads/ later.
 
-        Hashing is slow, so it must not happen under the site's write lock.
+        Hashing is slow, so it must not happen while the site's write lock is held.
         """
         try:
             with source.open("rb") as file:
@@ -103,22 +104,23 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's size and its formats. Each is None if unknown or not yet created."""
+        """Return an image's size and its formats.
+
+        Each is None if it has not been determined or created yet.
+        """
         image_size, key = self._look(inside)
         if not key:
             return image_size, None
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return the cached data for an image, or None if its signature has changed."""
+        """Return the cached data about an image. Return None if the image's signature has changed."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether a media file's formats must still be created, or were created but are missing from its
-        document.
-        """
+        """Whether a media file's formats must still be created or added to its document."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -129,7 +131,7 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create an image's formats. Return False if it can't be scaled, or not now."""
+        """Create an image's formats. Return False if it can't be scaled, or can't be scaled at this time."""
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -141,7 +143,7 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the formats for a picture's key. Return False if that is not possible now.
+        """Create the formats for a picture's key. Return False if that is not possible at this time.
 
         Raises UnscalableError if the picture can't be scaled.
         """
@@ -159,7 +161,7 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when any process creates formats, or when all are deleted."""
+        """Return a number that changes when any process creates formats, and when all formats are deleted."""
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -169,7 +171,7 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file of an image format such as `small_a.png`, or None if it does not exist."""
+        """Return the file with an image's format, such as `small_a.png`, or None if it does not exist."""
         format_ = format_of(inside)
         if format_ is None or format_[1] not in images:
             return None
@@ -177,11 +179,11 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Return a format's file if it is undamaged. If it is damaged, discard all formats of the picture, so
-        they are recreated.
+        """Return the file with a format, if it is not damaged.
 
-        A file is hashed again only if its mark has changed. Unrelated errors, such as too many open files,
-        discard nothing.
+        If it is damaged, discard all formats of the picture. They will be created again. A file is hashed
+        again only if its mark has changed. After an unrelated error, such as too many open files, nothing is
+        discarded.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -203,11 +205,11 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete formats that have been unused for long. Return the number of affected pictures."""
+        """Delete formats that have not been used for a long time. Return the number of affected pictures."""
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key of an image's formats. If its file can't be read now, return the last known key."""
+        """Return the key for an image's formats. If the file can't be read now, return its last known key."""
         key = self._look(inside)[1]
         cached = self._known.get(inside)
         return key or (cached[2] if cached else "")
@@ -239,10 +241,10 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return the result of `read_ahead` for an image, or else read the image.
+        """Return the result that `read_ahead` stored for an image. If there is none, read the image.
 
-        The result is looked up by the file's mark, because each hard link changes the ctime in the signature.
-        It is valid for READ_AHEAD_TTL_S.
+        The result is found by the file's mark. The signature can't be used, because each hard link changes
+        the ctime in it. A result is valid for READ_AHEAD_TTL_S seconds.
         """
         with self._lock:
             cached = self._read_ahead.get(mark)
@@ -251,7 +253,7 @@ class ImageCache:
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """Open an image. A link out of the uploads raises OSError."""
+        """Open an image. Raises OSError if it is a symbolic link that leads out of the uploads folder."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
@@ -265,7 +267,7 @@ class ImageCache:
     def _forget_key(self, inside: str, key: str) -> None:
         """Record that the image with this key can't be scaled.
 
-        The record lasts until the image's content changes.
+        The record is valid until the image's content changes.
         """
         with self._lock:
             self._unscalable.add(key)
@@ -298,7 +300,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return a picture's size, or None if the file name's ending or the content is not a picture's."""
+    """Return a picture's size. Return None if the file name extension or the content is not a picture's."""
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -306,6 +308,6 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Measure a picture, and hash it if it needs formats. Raises OSError and ValueError."""
+    """Measure a picture. If it needs formats, also hash it. Raises OSError and ValueError."""
     image_size = size_of_image(cast(BinaryIO, file), ending)
     return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

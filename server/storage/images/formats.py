@@ -1,7 +1,7 @@
-"""Formats (smaller sizes) of pictures, created once for each content.
+"""Formats (smaller copies) of pictures. They are created once for each content.
 
-Formats are stored in .bifolio/formats/ under the picture's hash, and can be deleted at any time. A site
-scales one picture at a time, in a separate process (`scale`).
+Formats are stored in .bifolio/formats/ under the picture's hash. They can be deleted at any time. Each site
+scales only one picture at a time, in a separate process (`scale`).
 """
 
 import hashlib
@@ -47,18 +47,19 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """The picture is damaged, or decoding it is too expensive."""
+    """Error for a picture that can't be scaled, because it is damaged or decoding it is too expensive."""
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the key of a picture's formats: the hash of its bytes."""
+    """Return the key for a picture's formats, which is the hash of the picture's bytes."""
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the formats of the image at the upload path `inside` with the hash `key`, or None if not yet
-    created.
+    """Return the formats of an image, or None if they have not been created yet.
+
+    `inside` is the image's upload path, and `key` its hash.
     """
     try:
         return described_formats(read_record(folder, key), inside)
@@ -67,16 +68,16 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, bytes and digest of an image's formats, by format name.
+    """Return the width, height, size in bytes and digest of each of an image's formats, by format name.
 
-    Raises OSError if the formats have not been created yet, ValueError if the record is damaged.
+    Raises OSError if the formats have not been created yet, and ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether all of an image's formats exist and are undamaged."""
+    """Whether all formats of an image exist and none of them is damaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -88,21 +89,23 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of a format's file. Raises OSError."""
+    """Return the digest of the file with a format. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert an image's formats to the API's representation. `inside` is the image's upload path."""
+    """Convert a record of formats to the form that the API returns. `inside` is the image's upload path."""
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
     """Create an image's formats, unless another process has just created them.
 
-    Raises UnscalableError if the picture can't be scaled, OSError if scaling fails for another reason or the
-    file was replaced, and BusyError if scaling other pictures takes too long.
+    Raises:
+    - UnscalableError if the picture can't be scaled.
+    - BusyError if scaling other pictures takes too long.
+    - OSError if the file was replaced, or if scaling fails for any other reason.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -132,12 +135,12 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of damaged formats, so they are recreated."""
+    """Delete the record of damaged formats. After that, the formats will be created again."""
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
             _remove(record)
-            os.utime(folder)  # Notifies the jobs; see `ImageCache.mark`.
+            os.utime(folder)  # This notifies the jobs (see `ImageCache.mark`).
 
 
 def _remove(path: Path) -> None:
@@ -148,17 +151,18 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete unneeded formats older than RETENTION_S. Return the number of affected pictures.
+    """Delete formats that are not needed and are older than RETENTION_S. Return the number of affected
+    pictures.
 
-    `find_needed` returns the needed keys. It need not include pictures in past commits, because their formats
-    are recreated on request. Nothing is deleted while a picture is being scaled. Raises OSError.
+    `find_needed` returns the keys that are needed. It can omit pictures in past commits, because their
+    formats are created again on request. While a picture is being scaled, nothing is deleted. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
             for path in list(folder.iterdir()):
-                is_left = not _KEY.fullmatch(path.name)  # A killed process left it.
+                is_left = not _KEY.fullmatch(path.name)  # A killed process has left it.
                 if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
                     shutil.rmtree(path, ignore_errors=True)
                     removed += 1
@@ -168,9 +172,9 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Run the scaling process and return its output.
+    """Run the process that scales a picture, and return its output.
 
-    Raises UnscalableError if the picture caused the failure, otherwise OSError.
+    Raises UnscalableError if the picture caused a failure, and OSError for other failures.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -212,12 +216,15 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split a format's path into format name and image path: `a/small_b.png` into (`small`, `a/b.png`)."""
+    """Split the path of a format into the format's name and the image's path.
+
+    For example, `a/small_b.png` becomes (`small`, `a/b.png`).
+    """
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
     return (name, posixpath.join(folder, rest)) if name in FORMATS and rest else None
 
 
 def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    """Return the path of a format's file."""
+    """Return the path of the file with a format."""
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

@@ -1,4 +1,4 @@
-"""Detection of file types from the first bytes: pictures, other media, or text."""
+"""Detection of file types from the first bytes of a file: pictures, other media, or text."""
 
 import codecs
 import math
@@ -14,14 +14,14 @@ PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after applying its EXIF orientation."""
+    """An image's width and height in pixels, after its EXIF orientation was applied."""
 
     width: int
     height: int
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and ending from its first bytes. Return None if unknown."""
+    """Detect a file's media type and extension from its first bytes. Return None if they are unknown."""
     guess = filetype.guess(str(path))
     if guess is None:
         return None
@@ -41,5 +41,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes of 1000 bytes, rounded half up to two digits."""
+    """Convert bytes to kilobytes (1000 bytes), rounded half up to two digits."""
     return math.floor(size / 10 + 0.5) / 100

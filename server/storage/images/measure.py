@@ -1,4 +1,4 @@
-"""Size of a picture, read from its header without decoding."""
+"""Size of a picture. It is read from the file's header, without decoding the picture."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -21,7 +21,10 @@ _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """Return an image's size from its header, or None if the file is not an image or is too large."""
+    """Return an image's size from its header.
+
+    Return None if the file is not an image or the image is too large.
+    """
     ending = ending.lower()
     try:
         if ending in _READERS:
@@ -40,9 +43,9 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """File wrapper that allows reading `most` bytes in total. Reading more raises ValueError.
+    """File wrapper that limits reading to `most` bytes in total. After that, reading raises ValueError.
 
-    A crafted header can be as long as the file and consist of many parts, which would be slow to parse.
+    A header that was crafted to slow down the server can be as long as the file and consist of many parts.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
@@ -59,9 +62,9 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation, if it is stored before the pixels.
+    """Return the EXIF orientation, if it is stored before the pixels in the file.
 
-    Pillow's own method for PNG would decode the image to find EXIF data after the pixels.
+    Pillow's own method for PNG decodes the whole image to find EXIF data after the pixels.
     """
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 

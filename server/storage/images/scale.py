@@ -33,10 +33,10 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write a picture's formats. Return the width, height and bytes of each by name.
+    """Write a picture's formats to files. Return the width, height and size in bytes of each format, by name.
 
-    Raises OSError if the file is not a picture or has more than `most` pixels. Pillow may raise any exception
-    for a damaged file.
+    Raises OSError if the file is not a picture or has more than `most` pixels. If the file is damaged, Pillow
+    may raise any exception.
     """
     size, image = _decode(file, ending, most)
     made = {}
@@ -71,7 +71,10 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """Shrink an image to about twice the largest format by averaging, which is faster than resampling."""
+    """Shrink an image by averaging, to about twice the size of the largest format.
+
+    This is faster than resampling.
+    """
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image
 

@@ -1,4 +1,4 @@
-"""Sizes of picture formats, and the rule for which pictures have formats."""
+"""Sizes of picture formats, and the rule that determines which pictures have formats."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ MAX_DECODED_PIXELS = 64_000_000  # Larger pictures other than JPEGs are not scal
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image is larger than the smallest format, and has a type and size that can be scaled."""
+    """Whether an image is larger than the smallest format and has a type and size that can be scaled."""
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

@@ -1,7 +1,7 @@
-"""Size of an SVG drawing, read from the start of the file.
+"""Size of an SVG drawing. It is read from the beginning of the file.
 
-Expat parses only the `svg` tag and loads nothing external. Entities must be short and must not contain other
-entities, because nested entities could exhaust memory.
+Expat parses only the `svg` tag and loads nothing from outside the file. Entities must be short. They must not
+contain other entities, because nested entities could exhaust the memory.
 """
 
 import math
@@ -29,11 +29,11 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Ends parsing: the `svg` tag has been parsed, or the file can't be a drawing."""
+    """Exception that ends parsing, because the `svg` tag is complete or the file can't be a drawing."""
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels, or None if it sets no size. Raises OSError."""
+    """Return a drawing's width and height in pixels. Return None if it sets no size. Raises OSError."""
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -67,7 +67,7 @@ def _root(head: bytes) -> Mapping[str, str]:
 
 
 def _length(text: str) -> float | None:
-    """Parse a length into pixels. Return None for a relative or invalid length."""
+    """Convert a length to pixels. Return None if it is relative or invalid."""
     match = _LENGTH.fullmatch(text)
     return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 

@@ -1,4 +1,4 @@
-"""References in document files: finding them, and rewriting them to a new name."""
+"""References in document files: finds references to a target, and changes them to the target's new name."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """Rewriter of references to a renamed target.
+    """Rewriter for references to a renamed target.
 
-    `key` is the old key, `new` the new documentId or media path.
+    `key` is the old key. `new` is the new documentId or media path.
     """
 
     schema: Schema
@@ -66,8 +66,9 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return one target with the new name, in its original spelling: with or without enclosing slashes,
-        as an id or a path.
+        """Return a reference with the new name, in the same spelling as the old one.
+
+        The spelling can be an id or a path, with or without slashes around it.
         """
         if is_null(value):
             return value
@@ -105,7 +106,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a line of a file. `new` is its new text, which leads to the same file."""
+    """A link in one line of a file. `new` is the link's new text, which leads to the same media file."""
 
     path: str
     line: int
@@ -114,7 +115,7 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files that point to renamed files. `files` maps old to new paths."""
+    """Return the links in Markdown files that point to renamed files. `files` maps old paths to new paths."""
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[Link] = []
     for document in _with_bodies(context):
@@ -143,7 +144,7 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return a link's new text, or "" if it points to none of the files."""
+    """Return the new text for a link. Return "" if the link does not point to a renamed file."""
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

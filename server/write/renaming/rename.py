@@ -1,4 +1,4 @@
-"""Renaming of a document or media file, including references to it (docs/rename.md).
+"""Renaming of a document or media file, together with all references to it (docs/rename.md).
 
 Like the functions in `write.prepare`, `rename` is called with a request and a context.
 """
@@ -26,9 +26,10 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A rename request. `old` and `new` are file paths, or ids in the form `TYPE/ID`.
+    """A request to rename something. `old` and `new` are file paths, or ids in the form `TYPE/ID`.
 
-    Paths are relative to the site. `new` may be a folder with a trailing slash, or an id without the type.
+    Paths are relative to the site. `new` can also be a folder, with a trailing slash, or an id without the
+    type.
     """
 
     old: str
@@ -37,9 +38,9 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: new paths by old paths, changed referring files, and the old and new id.
+    """Result of a rename: the new path for each old path, the changed files with references, and both ids.
 
-    `links` are links in texts that still point to the old paths.
+    `links` are the links in texts that still point to the old paths.
     """
 
     files: Mapping[str, str]
@@ -49,10 +50,10 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename a document or media file with all its versions.
+    """Rename a document or media file, including all its versions.
 
-    Raises NotFoundError if it does not exist, ValidationError if the name is invalid, and ConflictError if
-    the name is taken or a file can't be read.
+    Raises NotFoundError if it does not exist, ValidationError if the new name is invalid, and ConflictError
+    if the new name is already used or a file can't be read.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -78,7 +79,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
         raise ValidationError(f"{new} is not in {UPLOADS}, the folder of media files")
     if mime_type(new) != mime_type(old):
         raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
-    files = {old: new} if context.changeset.exists(old) else {}  # The content may be in a bucket.
+    files = {old: new} if context.changeset.exists(old) else {}  # The file's content may be in a bucket.
     if context.changeset.exists(new):
         raise ConflictError(f"{new} already exists")
     if context.changeset.exists(old + SIDECAR_SUFFIX):
@@ -92,9 +93,9 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the files that have the same name in any locale and status.
+    """Rename the files that have the same name, in all locales and statuses.
 
-    A documentId written in them is unchanged.
+    A documentId in these files stays the same.
     """
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
@@ -117,7 +118,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change a document's id, and rename its files that are named after the id."""
+    """Change a document's id, and rename the files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -141,7 +142,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files and change their documents' id, including a documentId written in the files."""
+    """Rename files and change the id of their documents, including any documentId in the files."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -159,9 +160,9 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in files with the claim's name.
+    """Return the documents in all files that have the name in `claim`.
 
-    Raises ConflictError if one of the files is broken.
+    Raises ConflictError if one of these files is broken.
     """
     documents = {}
     for document in documents_of(context, claim.type.uid):
@@ -173,7 +174,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError if a file with the claim's name contains no valid document."""
+    """Raise ConflictError if a file with the name in `claim` contains no valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
@@ -185,7 +186,7 @@ def _has_own_id(context: Context, document: Document) -> bool:
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """Return a version's path under another name. Raises ValidationError if the name is invalid."""
+    """Return the path of a version under its new name. Raises ValidationError if the name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
         raise ConflictError(f"{document.path} is no longer a document; try again")
@@ -197,8 +198,9 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return new paths for the other files in a document's folder, for patterns such as
-    `posts/{name}/index.md`.
+    """Return new paths for the other files in a document's folder.
+
+    This applies to patterns with a folder for each document, such as `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -225,7 +227,10 @@ def _type(name: str, context: Context) -> Type | None:
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """Parse `article/night-ferry` into type and id. Raises NotFoundError if the type is unknown."""
+    """Parse a string such as `article/night-ferry` into a type and an id.
+
+    Raises NotFoundError if the type is unknown.
+    """
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
     if type_ is None or not document_id:
@@ -245,13 +250,15 @@ def _into_folder(old: str, new: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a path is valid for content: no part may be empty, hidden, `.` or `..`."""
+    """Whether a path can be used for content. No part of it may be empty, hidden, `.` or `..`."""
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files, using their new texts. Raises ConflictError if a target exists."""
+    """Move files to their new paths, including their changed texts. Raises ConflictError if a new path
+    exists.
+    """
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}
     for old, new in files.items():

@@ -1,7 +1,7 @@
 """Current names of documents and media files that were renamed in commits.
 
-git detects which files a commit renamed, and how similar their contents are. Following the renames up to the
-last commit gives the current name for an old id.
+git detects which files were renamed in a commit, and how similar the old and new contents are. From an old
+id, the renames are followed up to the last commit to find the current name.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ MAX_COMMITS = 20_000  # Only the newest commits are searched.
 class Rename:
     """The current name of a renamed document or media file.
 
-    `commit` is the commit that removed the old name, or "" if the rename is uncommitted. `alike` is the
-    files' similarity in percent.
+    `commit` is the commit that removed the old name. It is "" if the rename has not been committed. `alike`
+    is the similarity between the old and the new file in percent.
     """
 
     name: str
@@ -29,8 +29,8 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the last rename of each old name. `commits` are ordered from newest to oldest."""
-    current: dict[str, tuple[str, int]] = {}  # (current path or "" if deleted, similarity), by path
+    """Return the last rename of each old name. `commits` must be sorted from newest to oldest."""
+    current: dict[str, tuple[str, int]] = {}  # by path: the current path ("" if deleted) and the similarity
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:
         moved: dict[str, tuple[str, int]] = {}

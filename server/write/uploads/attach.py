@@ -1,6 +1,6 @@
-"""Attachment of uploaded files to a document: `ref`, `refId` and `field` in the upload form.
+"""Attachment of uploaded files to a document, through `ref`, `refId` and `field` in the upload form.
 
-Only the one attribute changes. Other values in a draft and all timestamps are unchanged.
+Only the attribute in `field` changes. The other values in a draft and all timestamps stay the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,9 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The media attribute `field` in the document or component with id `ref_id` and uid `ref`."""
+    """The media attribute `field` in a document or component. `ref` is the uid of its type, and `ref_id` its
+    id.
+    """
 
     ref: str
     ref_id: str
@@ -27,7 +29,7 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A document, the attribute to change, and a function that adds the files to the attribute's value."""
+    """A document, the attribute to change, and a function that adds files to the attribute's value."""
 
     document: Document
     attribute: Attribute
@@ -35,10 +37,11 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Attach files, by upload path, to a document. Raises ValidationError and ForbiddenError.
+    """Attach files to a document. `new` are the files' upload paths.
 
-    Actors without update permission get ForbiddenError even if the document does not exist. The files are
-    added to the published version and the draft, and to other locales if the attribute is shared.
+    The files are added to the published version and to the draft. If the attribute is shared, they are also
+    added to the other locales. Raises ValidationError. Raises ForbiddenError if the actor has no permission
+    to update the document, even if the document does not exist.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
@@ -56,7 +59,10 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
 
 
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
-    """Return the holder for an attachment. Raises ValidationError if there is none, and ForbiddenError."""
+    """Return the holder for an attachment.
+
+    Raises ValidationError if it does not exist, and ForbiddenError.
+    """
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
         return _find_holder(context, types, attachment, new)
@@ -92,7 +98,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or the version with a number.
+    """Return the document with a documentId, or the version with a numeric id.
 
     The default locale is searched first.
     """

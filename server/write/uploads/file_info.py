@@ -1,4 +1,4 @@
-"""The `fileInfo` in an upload form: descriptions of files."""
+"""Parsing of `fileInfo`, the field in an upload form that describes the files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """Parse a picture's focal point, in percent of its width and height."""
+    """Parse a picture's focal point. It is in percent of the picture's width and height."""
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
@@ -54,9 +54,10 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields in an upload form into one description for each of `count` files.
+    """Parse the `fileInfo` fields in an upload form. Return one description for each of `count` files.
 
-    Descriptions may be in separate fields or in one list. Unknown keys are ignored. Raises ValidationError.
+    The form can contain one field for each file, or one field with a list. Unknown keys are ignored. Raises
+    ValidationError.
     """
     if not texts:
         return [{} for _ in range(count)]

@@ -1,4 +1,4 @@
-"""Uploaded files: names, descriptions, and storage in content/uploads/.
+"""Uploaded files: their names, their descriptions, and their storage in content/uploads/.
 
 Like the functions in `write.prepare`, `upload`, `change_file` and `remove` are called with a request and a
 context.
@@ -36,9 +36,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file: its bytes in `source`, the client's name and media type, and its description.
+    """A received file: its bytes in `source`, the name and media type from the client, and its description.
 
-    `stored` is set if the file is already in a bucket. Then it is not stored elsewhere.
+    If `stored` is set, the file is already in a bucket and is not stored anywhere else.
     """
 
     source: Path
@@ -50,7 +50,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Received files to store, and the document to attach them to."""
+    """Received files to store, and the document to which they are attached, if any."""
 
     files: tuple[Incoming, ...]
     actor: Actor
@@ -59,7 +59,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A new description for a media file. If `file` is set, it replaces the content."""
+    """A new description for a media file. If `file` is set, it also replaces the file's content."""
 
     key: str
     info: Mapping[str, Any]
@@ -67,9 +67,10 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a number or documentId, in the default `locale`. Raises NotFoundError.
+    """Return the media file with a numeric id or a documentId. Raises NotFoundError with the message
+    `missing`.
 
-    `missing` is the error message. Numbers are found in a column, without reading rows.
+    `locale` is the default locale. Numeric ids are looked up in a column of the index, so no rows are read.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
@@ -83,7 +84,7 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store received files, and attach them if requested. Return their paths."""
+    """Store received files, and attach them to a document if the request requires it. Return their paths."""
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
@@ -92,7 +93,10 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a file's description, and its content if given. Return its path."""
+    """Change a media file's description. If the request contains a file, also replace the content.
+
+    Return the media file's path.
+    """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
     if request.file:
@@ -131,7 +135,10 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused file name that is valid on every system: stem, ten hex digits, extension."""
+    """Return an unused file name that is valid on every system.
+
+    It consists of the stem, ten hexadecimal digits and the extension.
+    """
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
     stem = PurePosixPath(name).name.removesuffix(client_ending)
@@ -147,12 +154,12 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the extension with which a new file is stored."""
+    """Return the extension under which a new file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError if a received file has another media type than the file it replaces."""
+    """Raise ValidationError if a received file has a different media type from the file that it replaces."""
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(f"The new file must have the type of the old one: {mime_type(file.path)}")
@@ -174,13 +181,13 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace a media file's content; its path is unchanged.
+    """Replace a media file's content. Its path stays the same.
 
-    Raises ValidationError for another media type.
+    Raises ValidationError if the new content has a different media type.
     """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
-    # Formats and focal point belong to the old content.
+    # The formats and the focal point belong to the old content.
     if incoming.stored:
         context.changeset.delete(file.path)
         _describe(context, file, {**info, DESCRIPTION_KEY: incoming.stored.as_tree()})
