@@ -140,11 +140,11 @@ def _require_environment(settings: Settings) -> None:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a listening socket. If a takeover was requested, it comes from the running server. Otherwise it
-    is a new socket.
+    """Return a listening socket: the socket of the running server if `takes_over` is set, otherwise a new
+    one.
 
-    A takeover is retried for a while, because a server that has just started may not offer its socket yet.
-    Raises SetupError.
+    If `takes_over` is set but no server is running, the socket is new too. A takeover is retried for a while,
+    because a server that has just started may not offer its socket yet. Raises SetupError.
     """
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:

@@ -55,10 +55,11 @@ def open_branch(writes: Writes) -> None:
 
 
 def open_dry_run() -> None:
-    """Raise ValidationError if the operation does not support dry runs, or if the parameter's name is
-    misspelled.
+    """Check the parameter `dryRun`.
 
-    Other misspelled parameters are ignored. This one can't be ignored, because the request would change data.
+    Raises ValidationError if its name is misspelled, if its value is neither `true` nor `false`, or if the
+    operation does not support dry runs. Other misspelled parameters are ignored. This one can't be ignored,
+    because the request would change data.
     """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:

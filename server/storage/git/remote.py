@@ -181,7 +181,7 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the commit of a remote branch at its last fetch, or "" if the branch was never fetched."""
+    """Return the commit that a remote branch had at the last fetch, or "" if the branch was never fetched."""
     return ref_commit(root, tracking_ref(remote, branch))
 
 
