@@ -183,11 +183,14 @@ def is_settled(signature: Signature, at: int) -> bool:
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
     """Return the writes in a changeset.
 
-    Raises ConflictError if a file has changed since it was read for the index. Files that were changed by
-    writes in `chain` are not compared, because their new content is not on disk yet.
+    Raises ConflictError if one of the files, or a file that the change relies on, has changed since it was
+    read for the index. Files that were changed by writes in `chain` are not compared, because their new
+    content is not on disk yet.
     """
     writes = changeset.writes()
-    known = (write for write in writes if not (chain and chain.changes(write.path)))
+    known = (
+        write for write in (*writes, *changeset.relied_on()) if not (chain and chain.changes(write.path))
+    )
     stale = {write.path for write in known if is_stale(contents, write)}
     if stale:
         raise ConflictError(f"{min(stale)} was changed during this write; try again")

@@ -62,6 +62,7 @@ class Changeset:
         self._read: dict[str, bytes] = {}
         self._texts: dict[str, str | None] = {}
         self._sources: dict[str, Path] = {}
+        self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
         """Return a file's text. It is the new text if there is one, or else the text on disk.
@@ -91,6 +92,17 @@ class Changeset:
         """Return the signature that a file had at its first check, or None if the file was missing."""
         return self._signature(path)
 
+    def rely_on(self, path: str) -> None:
+        """Require that a file is as the index has read it, although this change does not write it."""
+        self._signature(path)
+        self._relied_on.add(path)
+
+    def relied_on(self) -> list[Write]:
+        """Return the files that this change relies on, in the form of writes that were not made."""
+        return [
+            Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
+        ]
+
     def put(self, path: str, text: str) -> None:
         self._signature(path)
         self._texts[path] = text
@@ -108,7 +120,7 @@ class Changeset:
         self._texts[path] = None
 
     def clear(self) -> None:
-        for collected in (self._signatures, self._read, self._texts, self._sources):
+        for collected in (self._signatures, self._read, self._texts, self._sources, self._relied_on):
             collected.clear()
 
     def adopt(self, other: "Changeset") -> None:
@@ -116,6 +128,7 @@ class Changeset:
         self._read.update(other._read)
         self._texts.update(other._texts)
         self._sources.update(other._sources)
+        self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
         """Add the writes from another changeset, with the signatures that are stored there."""

@@ -71,7 +71,10 @@ def write_draft(
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
-    if base is None or not (changes or always):
+    if base is None:
+        return
+    if not (changes or always):
+        _rely_on(context, published, draft)
         return
     if draft is None:
         changes |= {**timestamps_of_new_draft(context, base), **draft_mark(base.type)}
@@ -96,7 +99,10 @@ def write_published(
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
-    if base is None or not (changes or draft or always):
+    if base is None:
+        return
+    if not (changes or draft or always):
+        _rely_on(context, published)
         return
     timestamps = timestamps_of_publishing(context, base, published)
     text = context.changed(base, {**changes, **timestamps, **_no_draft_mark(context, base)})
@@ -108,6 +114,16 @@ def write_published(
     context.replace(target, text, published, draft)
     if draft and draft.path != target:
         context.remove(draft)
+
+
+def _rely_on(context: Context, *versions: Document | None) -> None:
+    """Record that a change writes nothing because these versions already have its values.
+
+    If one of the files has just been edited by hand, the change is prepared again.
+    """
+    for document in versions:
+        if document is not None:
+            context.changeset.rely_on(document.path)
 
 
 def _no_draft_mark(context: Context, document: Document) -> Values:
