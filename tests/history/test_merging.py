@@ -1,5 +1,6 @@
 """POST /branches/NAME/merge, into the served branch and into another one."""
 
+import errno
 import json
 import os
 import shutil
@@ -617,6 +618,21 @@ def test_a_merge_that_can_not_be_committed_is_pending(api: Api, monkeypatch: pyt
     api.site.committer.commit_due()
     assert parents(api) == [before, head(api, "next")]
     clean(api)
+
+
+def test_the_disk_is_full_when_the_index_is_copied(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    both(api, {"title": "Ours"}, {"summary": "Theirs"})
+
+    def full(source: Path, copy: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(copy))
+
+    monkeypatch.setattr(shutil, "copy2", full)
+    before = head(api)
+    answer = merge(api)
+    assert (answer.status, head(api)) == (409, before)
+    assert "No space left on device" in answer.error["message"]
+    monkeypatch.undo()
+    assert merges(api)
 
 
 def test_a_process_is_killed_at_every_step(api: Api) -> None:

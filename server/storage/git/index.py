@@ -148,14 +148,17 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy the index, including its times, because git's checks depend on the times.
+    """Copy the index, including its times, because git's checks depend on the times. Return its mark.
 
-    Return the index's mark.
+    Raises CommitError, for example if the disk is full.
     """
-    copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
-    before = file_mark_of(repository.index)
-    if before:
-        shutil.copy2(repository.index, copy)
+    try:
+        copy.unlink(missing_ok=True)  # The copy may be a hard link to the index.
+        before = file_mark_of(repository.index)
+        if before:
+            shutil.copy2(repository.index, copy)
+    except OSError as error:
+        raise CommitError(f"the git index can't be copied: {error.strerror}") from error
     return before
 
 
