@@ -37,9 +37,9 @@ from server.site.loading import cores, load_contents, pause_collector, read_many
 from server.site.record import Record
 from server.storage.entry import Entry
 from server.storage.files import Signature, digest_of, is_skipped, same_files, signature_of, walk
-from server.storage.git.commit import is_on_disk
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
+from server.storage.git.written import is_on_disk
 from server.storage.intent import Write
 from server.storage.links import has_links, link_problem
 from server.storage.media import SIDECAR_SUFFIX, upload_path

@@ -16,7 +16,7 @@ from server.storage.exchange import exchange, is_unchanged, move_aside, put_new
 from server.storage.files import FileMark, link_mark
 from server.storage.intent import Step, read_intent
 from server.storage.links import open_folder
-from server.storage.replaced import ReplacedFiles
+from server.storage.replaced import UNSAVED_FOLDER, ReplacedFiles
 
 RECORD_SUFFIX = ".intent"
 UNDONE_SUFFIX = ".undone"  # suffix of a record that is being rolled back
@@ -44,11 +44,8 @@ class Recovery:
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in unsaved/.
-
-        They contain edits that another edit at the same time has displaced.
-        """
-        aside = self.journal.parent / "unsaved"
+        """Return the files in unsaved/: edits and writes that were replaced at the same time."""
+        aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
 

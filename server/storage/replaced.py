@@ -19,6 +19,7 @@ from server.storage.intent import Step, read_intent
 
 log = logging.getLogger("bifolio")
 
+UNSAVED_FOLDER = "unsaved"  # in the state folder
 RETENTION_S = 2.0  # Longer than any program needs between resolving a file's name and opening the file.
 _DONE_SUFFIX = ".kept"  # suffix of a record whose change is complete
 
@@ -78,24 +79,9 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/ and log it.
-
-        If the name already exists there, a number is added to the new name.
-        """
-        folder = self.journal.parent / "unsaved"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        first = aside = folder / path
-        aside.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        number = 1
-        try:
-            while not _is_put(file, aside, descriptor):
-                number += 1
-                aside = first.with_stem(f"{first.stem}-{number}")
-        finally:
-            os.close(descriptor)
-        kept = aside.relative_to(self.journal.parent)
-        log.warning("%s was edited during a write; the other version is in %s/%s", path, STATE_FOLDER, kept)
+        """Move an edited file to .bifolio/unsaved/ and log it."""
+        kept = put_aside(self.journal.parent, file, path)
+        log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
     def _records(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_DONE_SUFFIX}"))
@@ -115,6 +101,26 @@ class ReplacedFiles:
                 return True
         self.put_aside(file, step.target)
         return True
+
+
+def put_aside(state: Path, file: Path, path: str) -> Path:
+    """Move a file to .bifolio/unsaved/, and return its path there. If the name exists, a number is added.
+
+    `state` is the site's state folder, `path` the file's path in the site. Raises OSError.
+    """
+    folder = state / UNSAVED_FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    first = aside = folder / path
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(aside.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    number = 1
+    try:
+        while not _is_put(file, aside, descriptor):
+            number += 1
+            aside = first.with_stem(f"{first.stem}-{number}")
+    finally:
+        os.close(descriptor)
+    return Path(STATE_FOLDER, aside.relative_to(state))
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:

@@ -390,7 +390,7 @@ def test_a_merge_is_waited_for(made: Callable[..., Api], caplog: Any) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[..., Api]) -> None:
+def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[..., Api], caplog: Any) -> None:
     api = made()
     root, path = api.root, api.root / "content/articles/walk.json"
     (root / ".git/index.lock").write_text("somebody's")
@@ -403,6 +403,9 @@ def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[...,
     api.site.committer.commit_due()
     assert head(root) == before
     assert api.site.committer.queue.pending() == []
+    kept = root / ".bifolio/unsaved/content/articles/walk.json"
+    assert '"New"' in kept.read_text()
+    assert "the version of the write is in .bifolio/unsaved/content/articles/walk.json" in caplog.text
 
 
 def test_without_git(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:

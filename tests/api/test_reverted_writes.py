@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from server.site import changed_files, rescan
+from server.site.commits import reverted
+from server.storage.files import signature_of
+from server.storage.git.repository import repository_of
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.git_programs import GIT, fake_git
@@ -204,6 +207,95 @@ def test_what_others_have_committed_is_not_undone(made: Make) -> None:
     api.site.refresh()
     api.site.committer.flush()
     assert (file(api)["title"], committed(api)["title"], status(api)) == ("Theirs", "Theirs", "")
+    assert unsaved(api) == ["New"]
+
+
+def unsaved(api: Api) -> list[str]:
+    files = (api.root / ".bifolio/unsaved").rglob("*")
+    return [json.loads(one.read_text())["title"] for one in files if one.is_file()]
+
+
+def test_a_write_just_after_somebodys_commit_is_written_again(made: Make) -> None:
+    """The server has not noticed the commit yet."""
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "commit", "-qam", "by hand")
+    put(api, title="Newer")
+    git(api.root, "checkout", "--", WALK)
+    api.site.refresh()
+    assert file(api)["title"] == "Newer"
+    api.site.committer.flush()
+    assert (committed(api)["title"], status(api), unsaved(api)) == ("Newer", "", [])
+
+
+@pytest.mark.parametrize("noticed", [True, False])
+def test_a_write_between_somebodys_commit_and_an_edit_is_committed(made: Make, noticed: bool) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "commit", "-qam", "by hand")
+    if noticed:
+        api.site.refresh()
+    put(api, title="Newer")
+    (api.root / WALK).write_text('{"title": "Edited"}')
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], unsaved(api)) == ("Edited", "Newer", [])
+
+
+def test_a_commit_of_what_was_staged_before_the_write_does_not_replace_it(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    (api.root / WALK).write_text('{"title": "Staged"}')
+    git(api.root, "add", WALK)
+    api.site.refresh()
+    put(api, title="New")
+    git(api.root, "commit", "-qm", "by hand")
+    assert committed(api)["title"] == "Staged"
+    (api.root / WALK).write_text('{"title": "Edited"}')
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], unsaved(api)) == ("Edited", "New", [])
+
+
+def test_a_write_that_somebody_has_committed_and_changed_is_complete(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "commit", "-qam", "by hand")
+    (api.root / WALK).write_text('{"title": "Edited"}')
+    git(api.root, "commit", "-qam", "by hand again")
+    before = git(api.root, "rev-parse", "HEAD")
+    (api.root / WALK).write_text('{"title": "Again"}')
+    api.site.committer.flush()
+    assert git(api.root, "rev-parse", "HEAD") == before
+    assert (api.site.committer.queue.pending(), unsaved(api)) == ([], [])
+
+
+def test_a_file_that_git_removes_at_the_same_time_is_written_again(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "reset", "-q", "--hard", "HEAD")
+
+    def vanishing(path: Path) -> Any:
+        before = signature_of(path)
+        monkeypatch.undo()
+        path.unlink()
+        return before
+
+    monkeypatch.setattr(reverted, "signature_of", vanishing)
+    waiting = {WALK: api.site.committer.queue.pending()[-1]}
+    writes = reverted.reverted_writes(repository_of(api.root), waiting)
+    assert [(write.path, write.before) for write in writes] == [(WALK, None)]
+
+
+def test_a_deletion_through_the_api_is_not_taken_for_a_git_command(
+    made: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = made(EACH.replace("each", "1h"))
+    api.token("second", "full-access")
+    made_id = api.post("/api/articles", {"title": "Short", "slug": "short"}).data["documentId"]
+    assert api.ask("DELETE", f"/api/articles/{made_id}", who="second").status == 204
+    api.site.committer.flush()
+    assert "reverted" not in caplog.text
+    assert status(api) == ""
 
 
 def test_without_commits_git_discards_a_write_as_any_edit(made: Make) -> None:

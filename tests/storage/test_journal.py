@@ -443,7 +443,7 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
             with (api.root / path).open("a") as file:
                 file.write("by hand\n")
         api.site.recover()
-    expected = "an interrupted write left this text here because its file had been edited"
+    expected = "a write left this text here because its file had been changed at the same time"
     aside = [
         f".bifolio/unsaved/content/{name}.md"
         for name in ("tags/one-2", "tags/one", "things/one-2", "things/one")

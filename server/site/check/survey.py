@@ -313,7 +313,7 @@ _DROPPED_PROBLEM = Problem(
 
 def _unsaved_write(path: str) -> Problem:
     fix = "copy what you need from it, then delete it"
-    what = "an interrupted write left this text here because its file had been edited"
+    what = "a write left this text here because its file had been changed at the same time"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 

@@ -7,8 +7,9 @@ from server.site.contents import Contents
 from server.site.git_state import git_moved, head_moved, with_commit
 from server.site.record import Record
 from server.site.rescan import rescan_all, rescan_committed
-from server.storage.git.commit import NewCommit, is_on_disk
+from server.storage.git.commit import NewCommit
 from server.storage.git.repository import Tree
+from server.storage.git.written import is_on_disk
 
 
 def record_of_commit(

@@ -18,7 +18,7 @@ from typing import Any
 from server.errors import ApiError, BusyError, CommitError, GitError, StorageError
 from server.paths import STATE_FOLDER
 from server.site.commits.commit_record import record_of_commit
-from server.site.commits.contents import contents_of
+from server.site.commits.contents import contents_of, replaced_digests
 from server.site.commits.grouping import Group, due
 from server.site.commits.message import Authorship, Joined, message_of, touched_documents
 from server.site.commits.reverted import reverted_writes, unseen_writes
@@ -34,7 +34,6 @@ from server.storage.git.commit import (
     changes_of,
     commit_by_git,
     is_nested,
-    is_on_disk,
     is_own_commit,
     prepare_by_git,
     prepare_commit,
@@ -48,10 +47,11 @@ from server.storage.git.index import (
     wait_for_index,
     wait_for_other_lock,
 )
-from server.storage.git.refs import checked_out, find_commit, is_ancestor
+from server.storage.git.refs import checked_out, find_commit, head_commit, is_ancestor
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
+from server.storage.git.written import ByOthers, committed_by_others, is_on_disk
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -124,7 +124,8 @@ class Committer:
             "message": message,
             "documents": documents,
             "at": time.time(),
-            **(joined or Joined(contents.git.committed.commit, "", "")).noted,
+            "replaced": replaced_digests(self.root, writes),
+            **(joined or Joined(self._head(), "", "")).noted,
         }
         files = contents_of(self.root, writes)
         try:
@@ -137,6 +138,13 @@ class Committer:
             self.queue.keep(name)
             if joined and joined.move and joined.move():
                 self.queue.finish(name, joined.ready)
+
+    def _head(self) -> str:
+        """Return the checked-out commit. The replica's may be older: git may just have made another."""
+        try:
+            return head_commit(self.root)
+        except GitError:
+            return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
         """Add a planned write to a chain. Return whether another write can be prepared on top of it."""
@@ -227,8 +235,7 @@ class Committer:
             waiting = {path for write in self.queue.pending() for path in write.files} & files.keys()
             if waiting:
                 raise CommitError(f"a write to {min(waiting)} has not been committed yet")
-            base = self._replica.contents.git.committed.commit
-            more = {"documents": list(documents), "at": time.time(), "base": base}
+            more = {"documents": list(documents), "at": time.time(), "base": self._head()}
             name = self.queue.stage({**metadata, **more}, files)
             self.queue.keep(name)
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
@@ -356,6 +363,7 @@ class Committer:
         self._log_places(group)
         if commit:
             self._log_lost_writes(repository, group, head, commit)
+        self._keep_overtaken(repository, group)
         for write in group.writes:
             self.queue.finish(write.name, commit)
             if commit:
@@ -364,11 +372,19 @@ class Committer:
     def _new(self, group: Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.git.committer), group.last
         author = Person(last.author or committer.name, last.email or committer.email)
-        base = group.writes[0].base
-        now = int(time.time())
-        joined = (last.joins, last.ready)
-        files, at = group.files, int(last.at)
-        return NewCommit(files, group.message, author, at, committer, now, base, *joined, exact=last.exact)
+        return NewCommit(
+            group.files,
+            group.message,
+            author,
+            int(last.at),
+            committer,
+            int(time.time()),
+            group.writes[0].base,
+            last.joins,
+            last.ready,
+            exact=last.exact,
+            bases=group.bases,
+        )
 
     def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
         """Create a commit and move the branch to it. Return "" if there is nothing to commit."""
@@ -468,6 +484,28 @@ class Committer:
                 self.root, write.path,
             )  # fmt: skip
 
+    def _keep_overtaken(self, repository: Repository, group: Group) -> None:
+        """Store the writes that are not committed because others have committed a newer version.
+
+        Raises CommitError and OSError.
+        """
+        if group.last.alone:  # A merge, or the commit of a file that has been edited again.
+            return
+        head, bases = repository.head(), group.bases
+        last = {path: write for write in group.writes for path in write.files}
+        for path, write in last.items():
+            content = write.files[path]
+            if content is None or is_on_disk(self.root / path, content):
+                continue
+            by_others = committed_by_others(repository, path, content, bases[path], head)
+            if by_others is ByOthers.ANOTHER_VERSION:
+                kept = self.queue.put_aside(write, path)
+                log.warning(
+                    "%s: someone has committed a different version of %s before a write to it was committed; "
+                    "the version of the write is in %s",
+                    self.root, path, kept,
+                )  # fmt: skip
+
     # --- logs ------------------------------------------------------------------------------------------
 
     def _log_failure(self, error: Exception) -> None:
@@ -490,7 +528,13 @@ class Committer:
 
     def _log_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:
         """Log the files that a git command reverted before their write was committed."""
-        others = [path for path, data in group.files.items() if not is_on_disk(self.root / path, data)]
+        later = (write for write in self.queue.pending() if write.name > group.last.name)
+        again = {path for write in later for path in write.files}  # They were changed through the API.
+        others = [
+            path
+            for path, data in group.files.items()
+            if path not in again and not is_on_disk(self.root / path, data)
+        ]
         for path, file in repository.versions(before, others).items() if others else ():
             if holds(repository, path, file):
                 log.warning(

@@ -1,9 +1,13 @@
-"""The new contents of written files, for a commit."""
+"""The contents of written files before and after a write, for a commit."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from server.storage.files import digest_of
+from server.storage.git.written import MISSING
 from server.storage.intent import Write
+
+MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # Larger replaced files, such as videos, are not read.
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
@@ -12,6 +16,27 @@ def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path |
     A content is bytes, or the path of a file to copy, or None for a deletion.
     """
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
+
+
+def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
+    """Return the digests of the files that the writes are about to replace, by path.
+
+    The digest is MISSING for a new file. The result lacks files that can't be read or are very large.
+    """
+    digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
+    return {path: digest for path, digest in digests.items() if digest is not None}
+
+
+def _replaced_digest(root: Path, write: Write) -> str | None:
+    if write.before is None:
+        return MISSING
+    try:
+        read = write.read
+        if read is None and (root / write.path).stat().st_size <= MAX_DIGESTED_BYTES:
+            read = (root / write.path).read_bytes()
+    except OSError:
+        return None
+    return None if read is None else digest_of(read).hex()
 
 
 def _path(root: Path, write: Write) -> str:

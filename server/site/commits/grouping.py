@@ -5,7 +5,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from server.site.commits.message import summary, with_trailers
+from server.storage.files import digest_of
 from server.storage.git.commit_queue import Pending
+from server.storage.git.written import Basis
 
 
 @dataclass(slots=True)
@@ -21,6 +23,21 @@ class Group:
     @property
     def files(self) -> dict[str, bytes | Path | None]:
         return {path: content for write in self.writes for path, content in write.files.items()}
+
+    @property
+    def bases(self) -> dict[str, Basis]:
+        """What the writes to each file were based on. The digests include those of the writes themselves."""
+        commits: dict[str, str] = {}
+        digests: dict[str, set[str]] = {}
+        for write in self.writes:
+            for path, content in write.files.items():
+                commits.setdefault(path, write.base)
+                known = digests.setdefault(path, set())
+                if path in write.replaced:
+                    known.add(write.replaced[path])
+                if isinstance(content, bytes):
+                    known.add(digest_of(content).hex())
+        return {path: Basis(commit, digests[path]) for path, commit in commits.items()}
 
     @property
     def message(self) -> str:

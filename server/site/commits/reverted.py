@@ -11,11 +11,11 @@ from pathlib import Path
 from server.site.commits.contents import contents_of
 from server.site.contents import Contents
 from server.storage.files import Signature, signature_of
-from server.storage.git.commit import is_on_disk, is_overtaken
 from server.storage.git.commit_queue import Pending
 from server.storage.git.index import written_by_git
 from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
+from server.storage.git.written import Basis, ByOthers, committed_by_others, is_on_disk
 from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX
 
@@ -43,8 +43,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, P
 def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> list[Write]:
     """Return writes that restore the files that git has reverted to a committed version.
 
-    A file is skipped if others have committed another version since the write. Raises CommitError and
-    GitError.
+    A file is skipped if others have committed the write or a newer version. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -56,7 +55,9 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> li
         # If this version is in no commit, the user has staged it.
         if not any(tree.get(path) == file for tree in trees):
             continue
-        if not is_overtaken(root, path, write.files[path], write.base, head):
+        basis = Basis(write.base, {write.replaced[path]} if path in write.replaced else ())
+        by_others = committed_by_others(repository, path, write.files[path], basis, head)
+        if by_others is ByOthers.NOTHING_NEWER:
             writes.append(_write(root, path, write.files[path]))
     return writes
 
@@ -65,7 +66,10 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
     before = signature_of(root / path)
     if isinstance(content, Path):
         return Write(path, None, before, content)
-    return Write(path, content, before, read=(root / path).read_bytes())
+    try:
+        return Write(path, content, before, read=(root / path).read_bytes())
+    except OSError:  # git has just removed the file. The journal rejects the write if it comes back.
+        return Write(path, content, None)
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:

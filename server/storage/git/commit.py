@@ -5,7 +5,6 @@ created (`prepare_commit`). Then the branch and the index are moved to the new c
 (`storage.git.index`).
 """
 
-import filecmp
 import os
 import re
 import time
@@ -17,14 +16,13 @@ from pathlib import Path
 from server.errors import CommitError
 from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.index import OWN_INDEX, copy_index, set_files
-from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged, Tree
+from server.storage.git.written import Basis, ByOthers, committed_by_others, store_blob
 
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
 _MESSAGE_FILE = "bifolio-merge-message"  # in the folder of the repository
-_ACTOR_TRAILER = "Bifolio-Actor: "  # in the message of every commit by Bifolio
 # fast-import unpacks its pack at once. Not compressing it saves 6 ms for a folder of 5,000 files.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
@@ -76,6 +74,7 @@ class NewCommit:
     - `ready` is an existing commit with this content, used if `base` is still checked out. If `exact` is set,
       no other commit may be created instead.
     - `known` are files whose contents are already in git.
+    - `bases` are what the writes were based on, by file. For other files, it is `base`.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -89,6 +88,7 @@ class NewCommit:
     ready: str = ""
     known: Mapping[str, Staged] = field(default_factory=dict)
     exact: bool = False
+    bases: Mapping[str, Basis] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
     """Store the contents in git, and return the files that the new commit changes relative to HEAD.
 
     The result excludes unchanged files, ignored files, and files in nested repositories. It also excludes
-    files that somebody else has committed since, if they differ on disk from what was written. Raises
-    CommitError.
+    files that differ on disk from what was written, if others have committed the write or a newer version.
+    Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
     committed = repository.tree(head, paths)
@@ -127,26 +127,18 @@ def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
         before, content = committed.get(path), new.files[path]
         after = new.known.get(path)
         if after is None and content is not None:
-            after = Staged(_mode(before), _hash(root, path, content))
-        if after != before and not is_overtaken(root, path, content, new.base, head):
+            after = Staged(_mode(before), store_blob(root, path, content))
+        basis = new.bases.get(path, Basis(new.base))
+        if (
+            after != before
+            and committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
+        ):
             changed[path] = after
     return changed
 
 
 def _mode(before: Staged | None) -> str:
     return before.mode if before and before.mode.startswith("100") else _FILE_MODE
-
-
-def _hash(root: Path, path: str, content: bytes | Path) -> str:
-    """Store a content in git with the filters configured for its path. Return the blob id."""
-    if isinstance(content, Path):
-        # `--path` selects the filters, because the content is stored at another path.
-        content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
-    if isinstance(content, bytes):
-        printed = git_as_owner(root, "hash-object", "-w", "--stdin", f"--path={path}", stdin=content)
-    else:
-        printed = git_as_owner(root, "hash-object", "-w", f"--path={path}", "--", str(content.resolve()))
-    return printed.decode().strip()
 
 
 def is_nested(root: Path, path: str) -> bool:
@@ -160,31 +152,6 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
         return set()
     options = ("--others", "--ignored", "--exclude-standard", "-z", "--", *paths)
     return set(os.fsdecode(git_as_owner(root, "ls-files", *options)).split("\0"))
-
-
-def is_overtaken(root: Path, path: str, content: bytes | Path | None, base: str, head: str) -> bool:
-    """Whether somebody else has committed a file since it was written here, and the file on disk differs."""
-    if not base or base == head or is_on_disk(root / path, content):
-        return False
-    if not head or not are_commits(root, base):  # `base` may be gone after a rewrite of history.
-        return False
-    others = ("--invert-grep", f"--grep=^{_ACTOR_TRAILER}", "--end-of-options", f"{base}..{head}", "--", path)
-    return bool(git_or_fail(root, "log", "-1", "--format=%H", *others))
-
-
-def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content.
-
-    None means the file is missing; a path means the content of that file.
-    """
-    try:
-        if content is None:
-            return not os.path.lexists(file)
-        if isinstance(content, Path):
-            return file.samefile(content) or filecmp.cmp(file, content, shallow=False)
-        return file.read_bytes() == content
-    except OSError:
-        return False
 
 
 # --- the commit --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from server.errors import ApiError
 from server.storage.durable import back_up, stage, sync_folder
 from server.storage.file_lock import FileLock
 from server.storage.git.checkout import check_out, finish_checkout
-from server.storage.git.commit import is_on_disk
+from server.storage.git.written import is_on_disk
+from server.storage.replaced import put_aside
 
-_STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX = ".staged", ".kept", ".done"
+_STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
 RESULT_TTL_S = 60.0  # Results are stored this long for waiting requests.
 
 
@@ -30,7 +31,8 @@ class Pending:
     """A write to be committed. `at` is in seconds since 1970; most other fields are as in `commit.NewCommit`.
 
     If `asked`, a caller requested a commit of existing files and waits for the result. `beside` are files
-    that the journal can't write; they are checked out from `ready`.
+    that the journal can't write; they are checked out from `ready`. `replaced` are the known digests of the
+    replaced versions, by path.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Pending:
     asked: bool = False
     exact: bool = False
     beside: Sequence[str] = ()
+    replaced: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def alone(self) -> bool:
@@ -177,6 +180,17 @@ class CommitQueue:
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
+
+    def put_aside(self, write: Pending, path: str) -> Path:
+        """Store a file of a write in .bifolio/unsaved/, and return its path there. Raises OSError."""
+        content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
+        assert content is not None
+        copy.unlink(missing_ok=True)  # Left by a killed process.
+        if isinstance(content, Path):
+            back_up(content, copy)
+        else:
+            stage(content, copy, 0o600)
+        return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
         """Return and delete the commit stored for a finished write, or return ""."""
