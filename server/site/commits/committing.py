@@ -1,8 +1,8 @@
-"""Commits of API writes, if the site's settings require them (docs/history.md).
+"""Commits of writes through the API, if the site's settings require them (docs/history.md).
 
-A write is queued before its response is sent, and committed without the site's write lock. Usually the
-request itself commits it. If git is busy or the settings delay commits, `server.site.background.jobs` commits
-it later.
+A write is added to a queue before its response is sent. It is committed without holding the site's write
+lock. Usually, this happens during the request. If git is busy or the settings delay commits,
+`server.site.background.jobs` commits the write later.
 """
 
 import logging
@@ -70,9 +70,10 @@ class Committer:
     """Commits the writes to the site at `root`.
 
     - `locked` returns a context manager that holds the site's write lock with an up-to-date state.
-    - `append` appends a record to the change log. It requires that lock.
-    - `committed` is called with the queue name and commit of each committed write.
-    - `write_again` repeats writes that git has reverted (see `reverted`). It requires that lock.
+    - `append` appends a record to the change log. It requires the write lock.
+    - `committed` is called for each committed write, with its name in the queue and its commit.
+    - `write_again` repeats writes that a git command has reverted (see `reverted`). It requires the write
+      lock.
     """
 
     def __init__(
@@ -101,9 +102,9 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager: queue the write that is made in the block. Requires the write lock.
+        """Context manager: add the write that is made in the block to the queue. Requires the write lock.
 
-        Yields the write's name, or "" if it needs no commit. Raises StorageError before the block if the
+        Yields the name of the write, or "" if it needs no commit. Raises StorageError before the block if the
         queue can't be written.
         """
         contents = self._replica.contents
@@ -153,7 +154,9 @@ class Committer:
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for writes, without trailers, and the document names for the trailers."""
+        """Return the commit message for writes, without trailers, and the names of documents for the
+        trailers.
+        """
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
             writes, chain.over(contents.entries, writes), chain.snapshot, contents.store
@@ -161,16 +164,17 @@ class Committer:
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        """Finish or discard the queued writes of killed processes.
+        """Finish or discard the queued writes of processes that were killed.
 
         Return whether files changed. Requires the write lock.
         """
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write and all earlier ones. Return its commit, PENDING, or "" if it needs none.
+        """Commit a write and all earlier writes. Return the write's commit.
 
-        `at_once` overrides the delay in the settings.
+        Return PENDING if it will be committed later, and "" if it needs no commit. `at_once` overrides the
+        delay in the settings.
         """
         if not name:
             return ""
@@ -181,7 +185,7 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and clean up. Called in the background."""
+        """Commit all writes that are due, and clean up. A background job calls this."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the lock settles the staged writes of a killed process.
@@ -196,7 +200,9 @@ class Committer:
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        """Remove the index lock of a killed process of this server that had not committed anything."""
+        """Remove the index lock of a killed process of this server, if that process had not committed
+        anything.
+        """
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
             with self.queue.committing(0.0) as alone, suppress(CommitError):
@@ -206,7 +212,10 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all pending writes, even those not yet due. Failed writes stay in the queue."""
+        """Commit all pending writes, including those that are not due yet.
+
+        Writes that could not be committed stay in the queue.
+        """
         if self.queue.pending():
             self._drain(QUEUE_TIMEOUT_S, early=True)
 
@@ -217,11 +226,12 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files, with the given contents. Return the commit, or "" for none.
+        """Commit only the given files, with the given contents. Return the commit, or "" if nothing has
+        changed.
 
-        The trailers contain `documents`. The commit is queued first, so that it survives a crash. Raises
-        CommitError if a hook rejects it, if git is busy, or if an earlier write to one of the files is still
-        pending.
+        `documents` are listed in the trailers. The commit is added to the queue first, so it survives a
+        crash. Raises CommitError if a hook rejects it, if git is busy, or if an earlier write to one of the
+        files is still pending.
         """
         self.flush()
         metadata = {
@@ -255,7 +265,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Move the branch to a merge commit that changes no files except `beside`. See `finish`."""
+        """Move the branch to a merge commit that changes no files except those in `beside`. See `finish`."""
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -265,10 +275,10 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving a ref, if the repository's hooks accept it.
+        """Create a commit on top of `new.base` without moving a ref. The repository's hooks must accept it.
 
-        If `new.ready` is set, that commit is returned after a check that git is not busy. Returns an empty
-        Made if git would ignore every change. Raises CommitError if a hook rejects the commit or git is busy.
+        If `new.ready` is set, return that commit after checking that git is not busy. If git would ignore
+        every change, return an empty Made. Raises CommitError if a hook rejects the commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -287,9 +297,9 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due, up to the write `until` if given.
+        """Commit the queued writes that are due. If `until` is given, stop after that write.
 
-        Failed writes stay in the queue.
+        Writes that could not be committed stay in the queue.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -326,7 +336,7 @@ class Committer:
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
         """Commit a group.
 
-        Return False if it was rejected, for example by a hook, and will be retried later.
+        Return False if the commit was rejected, for example by a hook. It will be retried later.
         """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -347,7 +357,7 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group. Retry if another program commits at the same time. Raises CommitError."""
+        """Commit a group. If another program commits at the same time, retry. Raises CommitError."""
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
             wait_for_index(repository, deadline)  # Otherwise the new commit might have to be discarded.
@@ -408,7 +418,10 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit: the existing one if it still fits, else a new one."""
+        """Move the branch to a merge commit.
+
+        If the existing merge commit no longer fits, create a new one.
+        """
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
         goes_back = new.exact and head == new.base  # The branch moves back to an ancestor.
         if not goes_back and is_ancestor(self.root, new.joins, head):  # Somebody has already merged.
@@ -436,8 +449,9 @@ class Committer:
             self._append(record)
 
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
-        """Return the last commit if it already contains the write, because a killed process of this server
-        made it. Else return "".
+        """Return the last commit if it already contains the write, else "".
+
+        This happens if a process of this server was killed after committing the write.
         """
         if not head or not is_own_commit(repository, head, new.files):
             return ""
@@ -450,11 +464,10 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: acquire the write lock, repeat the writes that git has reverted, and hold the
-        lock.
+        """Context manager: acquire the write lock, repeat the writes that a git command has reverted, and
+        hold the lock.
 
-        Requires the index lock, which prevents other git commands from reverting more writes. Raises
-        CommitError.
+        Requires the index lock, which prevents git commands from reverting more writes. Raises CommitError.
         """
         with self._locked():
             try:
@@ -464,7 +477,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore the files git has reverted. Requires the write lock.
+        """Return writes that restore the files that a git command has reverted. Requires the write lock.
 
         Raises CommitError and GitError.
         """

@@ -1,7 +1,7 @@
-"""Detection of uncommitted writes that a git command has reverted, in order to repeat them.
+"""Detection of uncommitted writes that a git command has reverted. These writes are repeated.
 
-`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index, which
-includes uncommitted writes. An acknowledged write must survive such a command, so it is repeated. Edits by
+`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index. These
+include uncommitted writes. After a response was sent, its write must not be lost, so it is repeated. Edits by
 hand are preserved, even if they undo a write.
 """
 
@@ -21,15 +21,15 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether all files on disk match the given writes."""
+    """Whether the content of all files on disk is the content in the given writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
-    """Return the last write to each file whose content on disk is neither the written nor the served one, by
+    """Return the last write to each file on disk that has neither the written nor the served content, by
     path.
 
-    If the file on disk is the served one, it has already been read and accepted as an edit by hand.
+    If a file has the served content, it was already read, and treated as an edit by hand.
     """
     last = {path: write for write in pending for path in write.files}
     return {
@@ -73,7 +73,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file as it is served, or None if it is not served."""
+    """Return the signature of a file as it is currently served. Return None if the file is not served."""
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:

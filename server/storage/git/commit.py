@@ -1,8 +1,8 @@
-"""Commits of exactly the given files and contents. All other changes, staged or not, remain uncommitted.
+"""Commits of exactly the given files and contents. All other changes, staged or not, stay uncommitted.
 
-A commit contains what was written, even if the files have changed since. First the commit's objects are
-created (`prepare_commit`). Then the branch and the index are moved to the new commit under the index lock
-(`storage.git.index`).
+A commit contains what was written, even if the files have changed since then. First, the objects for the
+commit are created (`prepare_commit`). Then, under the index lock, the branch and the index are moved to the
+new commit (`storage.git.index`).
 """
 
 import os
@@ -45,7 +45,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """Format as `Name <e-mail>`, without characters that git forbids."""
+        """Return the person as `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -55,7 +55,7 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use at `root`, or None if none is configured."""
+    """Return the author that `git commit` would use in `root`, or None if none is configured."""
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -66,13 +66,13 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit to create. Each file in `files` is bytes, the path of a file to copy, or None for a deletion.
+    """A commit to create. A value in `files` is bytes, the path of a file to copy, or None for a deletion.
 
-    - Paths are relative to the site; times are seconds since 1970.
-    - `base` is the commit that was checked out when the files were written, "" if unknown.
-    - `joins` is the second parent of a merge.
-    - `ready` is an existing commit with this content, used if `base` is still checked out. If `exact` is set,
-      no other commit may be created instead.
+    - Paths are relative to the site. Times are in seconds since 1970.
+    - `base` is the commit that was checked out when the files were written, or "" if it is unknown.
+    - `joins` is the second parent of a merge commit.
+    - `ready` is an existing commit with this content. It is used if `base` is still checked out. If `exact`
+      is set, no other commit may be created instead.
     - `known` are files whose contents are already in git.
     - `bases` are what the writes were based on, by file. For other files, it is `base`.
     """
@@ -93,10 +93,11 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A created commit that no branch points to yet. `commit` is "" if there was nothing to commit.
+    """A commit that was created, but to which no branch points yet. `commit` is "" if there was nothing to
+    commit.
 
-    `changed` are the files it changes, or None if they may differ from the requested files. `at` is the
-    commit time in seconds since 1970.
+    `changed` are the files that it changes. It is None if they may differ from the requested files. `at` is
+    the time of the commit in seconds since 1970.
     """
 
     commit: str = ""
@@ -108,10 +109,10 @@ class Made:
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the contents in git, and return the files that the new commit changes relative to HEAD.
+    """Store the contents in git. Return the files that the new commit changes compared with HEAD.
 
-    The result excludes unchanged files, ignored files, and files in nested repositories. It also excludes
-    files that differ on disk from what was written, if others have committed the write or a newer version.
+    Unchanged files, ignored files, and files in nested repositories are omitted. A file is also omitted if
+    others have committed the write or a newer version, and the file on disk differs from what was written.
     Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
@@ -142,7 +143,7 @@ def _mode(before: Staged | None) -> str:
 
 
 def is_nested(root: Path, path: str) -> bool:
-    """Whether a file is in a repository nested inside the site, such as a submodule."""
+    """Whether a file belongs to a repository that is nested in the site, such as a submodule."""
     folders = list((root / path).parents)
     return any(os.path.lexists(folder / ".git") for folder in folders[: folders.index(root)])
 
@@ -158,7 +159,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create the objects of a commit on top of `head` without moving a branch. Return the commit's id."""
+    """Create the objects for a commit on top of `head`. No branch is moved. Return the commit's id."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -202,9 +203,10 @@ def quote_path(path: bytes) -> bytes:
 
 
 def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Run `git commit` on a separate index, with the repository's hooks and signatures. The branch moves.
+    """Run `git commit` with a separate index. The repository's hooks and signing program run, and the branch
+    moves.
 
-    Returns the commit's id. Raises CommitError if a hook rejects it.
+    Returns the commit's id. Raises CommitError if a hook rejects the commit.
     """
     index = repository.folder / OWN_INDEX
     copy_index(repository, index)
@@ -224,9 +226,9 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head` with hooks and signatures, without moving a branch.
+    """Create a commit on top of `head`. Hooks and the signing program run, but no branch moves.
 
-    Returns the commit's id. Raises CommitError if a hook rejects it.
+    Returns the commit's id. Raises CommitError if a hook rejects the commit.
     """
     root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     copy_index(repository, index)
@@ -256,7 +258,10 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether Bifolio made a commit, and the commit changes any of the given files. Raises GitError."""
+    """Whether Bifolio created a commit and the commit changes at least one of the given files.
+
+    Raises GitError.
+    """
     form = "--format=%H %(trailers:key=Bifolio-Actor,valueonly)"
     last = git_or_fail(repository.root, "log", "-1", form, commit, "--", *paths).split()
     return last[:1] == [commit] and len(last) > 1

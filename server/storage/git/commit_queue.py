@@ -1,8 +1,9 @@
-"""Queue of writes waiting to be committed, stored in .bifolio/commits/ to survive crashes.
+"""Queue of writes that are waiting to be committed. It is stored in .bifolio/commits/ to survive crashes.
 
-A write is staged before its files change, and queued afterwards, both under the site's write lock. So a
-staged entry found by another writer was left by a killed one, and the files on disk show whether the write
-happened. An entry contains what was written, because the files may change before the commit.
+A write is staged before its files change, and queued after that. Both happen while the site's write lock is
+held. Therefore, if another writer finds a staged entry, the entry was left by a killed writer. The files on
+disk then show whether the write happened. An entry contains what was written, because the files may change
+again before the commit.
 """
 
 import json
@@ -28,11 +29,12 @@ RESULT_TTL_S = 60.0  # Results are stored this long for waiting requests.
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write to be committed. `at` is in seconds since 1970; most other fields are as in `commit.NewCommit`.
+    """A write that has not been committed yet. `at` is in seconds since 1970. Most other fields are described
+    in `commit.NewCommit`.
 
-    If `asked`, a caller requested a commit of existing files and waits for the result. `beside` are files
-    that the journal can't write; they are checked out from `ready`. `replaced` are the known digests of the
-    replaced versions, by path.
+    If `asked` is set, a caller has requested a commit of existing files and is waiting for the result.
+    `beside` are files that the journal can't write. They are checked out from `ready`. `replaced` contains
+    the known digests of the replaced versions, by path.
     """
 
     name: str
@@ -53,12 +55,14 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether this is committed immediately as its own commit: a merge, or a requested commit."""
+        """Whether this write is committed immediately and separately, because it is a merge or a requested
+        commit.
+        """
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """The commit queue in a site's state folder, `folder` (.bifolio/)."""
+    """The commit queue in `folder`, the site's state folder (.bifolio/)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -89,9 +93,9 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: check out the files of a staged write that the journal can't write (`beside`).
+        """Context manager: check out those files of a staged write that the journal can't write (`beside`).
 
-        After an error, restore these files and discard the write.
+        If an error occurs, restore these files and discard the write.
         """
         beside = about.get("beside", ())
         try:
@@ -103,7 +107,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Queue a staged write after its files have changed. Raises OSError."""
+        """Add a staged write to the queue, after its files have changed. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -114,10 +118,9 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Process the staged writes of killed writers: queue each write that happened, and discard the
-        others.
+        """Process the staged writes of killed writers. If a write happened, queue it. Otherwise discard it.
 
-        Also finishes or reverts the checkout of the files `beside` them. Returns whether files changed.
+        Also finish or revert the checkout of the files in `beside`. Returns whether files changed.
         """
         changed = False
         for name in self._names(_STAGED_SUFFIX):
@@ -139,9 +142,9 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: acquire the commit lock, waiting up to `seconds`. Yields whether it is held.
+        """Context manager: try for up to `seconds` to acquire the commit lock. Yields whether that succeeded.
 
-        Reentrant within a thread.
+        The same thread can acquire it again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -169,14 +172,14 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is in progress or was interrupted by a crash."""
+        """Whether a write is in progress, or was interrupted by a crash."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Store the result of a write: its commit, or "" if there was nothing to commit."""
+        """Store the result of a write. It is the commit, or "" if there was nothing to commit."""
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
@@ -193,7 +196,7 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return and delete the commit stored for a finished write, or return ""."""
+        """Return and delete the stored commit of a finished write. Return "" if there is none."""
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -203,7 +206,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete results that no request has fetched."""
+        """Delete results that no request has read."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

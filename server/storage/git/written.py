@@ -82,7 +82,7 @@ def _digest_in_commit(repository: Repository, commit: str, path: str) -> str | N
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store a content in git with the filters configured for its path. Return the blob id."""
+    """Store a content in git, using the filters that are configured for its path. Return the blob id."""
     if isinstance(content, Path):
         # `--path` selects the filters, because the content is stored at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -96,7 +96,7 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
     """Whether a file has the given content.
 
-    None means the file is missing; a path means the content of that file.
+    None means that the file is missing. A path means the content of the file at that path.
     """
     try:
         if content is None:
