@@ -16,6 +16,7 @@ from server.site import changed_files, rescan
 from server.site.commits import reverted
 from server.storage.files import signature_of
 from server.storage.git.repository import repository_of
+from server.storage.git.written import Basis
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
 from tests.git_programs import GIT, fake_git
@@ -254,6 +255,28 @@ def test_a_commit_of_what_was_staged_before_the_write_does_not_replace_it(made: 
     assert (file(api)["title"], committed(api)["title"], unsaved(api)) == ("Edited", "New", [])
 
 
+def test_a_version_that_was_staged_before_the_write_does_not_replace_it(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    git(api.root, "add", WALK)
+    put(api, title="Newer")
+    git(api.root, "restore", ".")
+    assert file(api)["title"] == "New"
+    api.site.refresh()
+    assert file(api)["title"] == "Newer"
+    api.site.committer.flush()
+    assert (committed(api)["title"], status(api)) == ("Newer", "")
+
+
+def test_an_edit_that_was_staged_after_the_write_stays(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    put(api, title="New")
+    (api.root / WALK).write_text('{"title": "Edited"}')
+    git(api.root, "add", WALK)
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"]) == ("Edited", "New")
+
+
 def test_a_write_that_somebody_has_committed_and_changed_is_complete(made: Make) -> None:
     api = made(EACH.replace("each", "1h"))
     put(api, title="New")
@@ -281,8 +304,8 @@ def test_a_file_that_git_removes_at_the_same_time_is_written_again(
         return before
 
     monkeypatch.setattr(reverted, "signature_of", vanishing)
-    waiting = {WALK: api.site.committer.queue.pending()[-1]}
-    writes = reverted.reverted_writes(repository_of(api.root), waiting)
+    waiting = reverted.Unseen(api.site.committer.queue.pending()[-1].files[WALK], Basis(""))
+    writes = reverted.reverted_writes(repository_of(api.root), {WALK: waiting})
     assert [(write.path, write.before) for write in writes] == [(WALK, None)]
 
 

@@ -6,11 +6,13 @@ hand are preserved, even if they undo a write.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from server.site.commits.contents import contents_of
+from server.site.commits.grouping import Group
 from server.site.contents import Contents
-from server.storage.files import Signature, signature_of
+from server.storage.files import Signature, digest_of, signature_of
 from server.storage.git.commit_queue import Pending
 from server.storage.git.index import written_by_git
 from server.storage.git.refs import find_commit
@@ -25,41 +27,60 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
-def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Pending]:
-    """Return the last write to each file on disk that has neither the written nor the served content, by
-    path.
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Uncommitted writes to a file on disk that has neither the written nor the served content.
+
+    `content` is what the last of them wrote.
+    """
+
+    content: bytes | Path | None
+    basis: Basis
+
+
+def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
+    """Return the unseen writes by path.
 
     If a file has the served content, it was already read, and treated as an edit by hand.
     """
-    last = {path: write for write in pending for path in write.files}
-    return {
-        path: write
-        for path, write in last.items()
+    group = Group(list(pending))
+    unseen = {
+        path: content
+        for path, content in group.files.items()
         if signature_of(contents.root / path) != _shown_signature(contents, path)
-        and not is_on_disk(contents.root / path, write.files[path])
+        and not is_on_disk(contents.root / path, content)
     }
+    bases = group.bases if unseen else {}
+    return {path: Unseen(content, bases[path]) for path, content in unseen.items()}
 
 
-def reverted_writes(repository: Repository, unseen: Mapping[str, Pending]) -> list[Write]:
-    """Return writes that restore the files that git has reverted to a committed version.
+def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
+    """Return writes that restore the files that git has reverted to an earlier version.
 
     A file is skipped if others have committed the write or a newer version. Raises CommitError and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
-    bases = {unseen[path].base for path in by_git} - {"", head}
+    bases = {unseen[path].basis.commit for path in by_git} - {"", head}
     commits = [head, *(base for base in bases if find_commit(root, base))]
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
-        write = unseen[path]
-        # If this version is in no commit, the user has staged it.
-        if not any(tree.get(path) == file for tree in trees):
-            continue
-        basis = Basis(write.base, {write.replaced[path]} if path in write.replaced else ())
-        by_others = committed_by_others(repository, path, write.files[path], basis, head)
-        if by_others is ByOthers.NOTHING_NEWER:
-            writes.append(_write(root, path, write.files[path]))
+        content, basis = unseen[path].content, unseen[path].basis
+        # A version in no commit was staged by the user: either before the write, or an edit of it.
+        is_earlier = any(tree.get(path) == file for tree in trees) or _is_replaced(root / path, basis)
+        if is_earlier and (
+            committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
+        ):
+            writes.append(_write(root, path, content))
     return writes
+
+
+def _is_replaced(file: Path, basis: Basis) -> bool:
+    """Whether a file has a content that one of the uncommitted writes replaced."""
+    try:
+        return digest_of(file.read_bytes()).hex() in basis.digests
+    except OSError:
+        return False
 
 
 def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
