@@ -23,7 +23,7 @@ RULES: Mapping[str, str] = {
     "duplicate-value": "Two documents have the same value for a unique attribute or a `uid`.",
     "draft": "A file is marked as a draft, but its type has no drafts, so it is served as published.",
     "missing-id": "A file has no `documentId`, but the file for another locale or version contains one.",
-    "file-name": "A file name contains `draft` or a locale that its type lacks, so it names another document.",
+    "file-name": "A file is named like a draft or translation, but is served as a separate document.",
     "translation": "A document is missing in the default locale or, with `--translations`, in any locale.",
     "shared": "The locales of a document have different values for an attribute that they should share.",
     "stale-draft": "A draft is older than the published version. Publishing it would restore old content.",
