@@ -125,9 +125,9 @@ class LocaleSettings:
 class PageSizeSettings:
     """Page sizes for lists."""
 
-    default: int = _setting(25, "count", "Documents on a page if the request sets no page size.")
+    default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(
-        100, "count", "The maximum number of documents on a page; larger requests get this many."
+        100, "count", "The maximum number of documents on a page. A request for more gets this number."
     )
 
 
@@ -135,16 +135,19 @@ class PageSizeSettings:
 class LimitSettings:
     """Limits for one request."""
 
-    size: int = _setting(16_000_000, "size", "The largest response to a read, before compression.", "`16 MB`")
+    size: int = _setting(
+        16_000_000, "size", "The maximum size of the response to a read, before compression.", "`16 MB`"
+    )
     steps: int = _setting(
         1_000_000,
         "count",
-        "How many documents one request may read, counting repeated reads ([more](reliability.md)).",
+        "The maximum number of documents that one request can read. A document that is read twice"
+        " is counted twice ([more](reliability.md)).",
     )
     time: timedelta = _setting(
         timedelta(seconds=2),
         "duration",
-        "The processor time that one request may take, such as `10s`.",
+        "The maximum processor time for one request, such as `10s`.",
         "`2s`",
     )
     values: int = _setting(
@@ -162,16 +165,17 @@ class ApiSettings:
     populate_with_pagination: bool = _setting(
         False,
         "choice",
-        "Whether a request may combine populate and pagination: `reject` or `allow`.",
+        "Whether a request can contain both `populate` and `pagination`: `reject` or `allow`.",
         "`reject`",
     )
     populate: Mapping[str, Any] = _setting(
         {},
         "populates",
-        "What reads without `populate` populate: `article: author` ([more](querying.md#default-populate)).",
+        "What a read populates if it does not contain `populate`, such as `article: author`"
+        " ([more](querying.md#default-populate)).",
     )
     strict_params: bool = _setting(
-        False, "flag", "Whether an unknown query parameter of the content API is an error."
+        False, "flag", "Whether an unknown query parameter in a request to the content API is an error."
     )
     format: ResponseFormat = _setting(
         ResponseFormat.V5,
@@ -179,30 +183,37 @@ class ApiSettings:
         "The default response format: `v5`, or `v4` for clients of Strapi 4.",
         "`v5`",
     )
-    upload_limit: int = _setting(200_000_000, "size", "The largest upload, such as `50 MB`.", "`200 MB`")
+    upload_limit: int = _setting(
+        200_000_000, "size", "The maximum size of an upload, such as `50 MB`.", "`200 MB`"
+    )
     limits: LimitSettings = LimitSettings()
     cors: tuple[str, ...] = _setting(
         ("*",),
         "origins",
-        "The origins whose pages may use the API, such as `https://example.org`; `*` allows all "
-        "([more](frontends.md#cors-requests-from-other-origins)).",
+        "The origins whose pages can use the API, such as `https://example.org`. `*` allows all"
+        " origins ([more](frontends.md#cors-requests-from-other-origins)).",
     )
     cache_tags: bool = _setting(
         False,
         "flag",
-        "Whether responses list their documents in the header `Cache-Tag` ([more](cache-tags.md)).",
+        "Whether responses list the documents that they depend on, in the header `Cache-Tag`"
+        " ([more](cache-tags.md)).",
     )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
         "networks",
-        "The proxies, such as `127.0.0.1`, whose `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.",
+        "The addresses of proxies, such as `127.0.0.1`. In requests from these addresses,"
+        " `X-Forwarded-For` and `X-Forwarded-Proto` are trusted.",
         "none",
     )
-    rate_limit: str = _setting("", "rate", "Requests per client, such as `100 per minute`.")
+    rate_limit: str = _setting(
+        "", "rate", "The maximum number of requests from one client, such as `100 per minute`."
+    )
     rate_store: str = _setting(
         "",
         "rate store",
-        "Where several machines count requests: `redis://…` or `env:NAME`; `memory` counts on each machine.",
+        "The database in which several machines count requests: `redis://…` or `env:NAME`. With"
+        " `memory`, each machine counts separately.",
         "PostgreSQL, if it has the accounts",
     )
 
@@ -232,13 +243,15 @@ class AuthSettings:
         "`14d`",
     )
     cookie: bool = _setting(
-        False, "flag", "With `auth.refresh`: whether the refresh token is a cookie that scripts can't read."
+        False,
+        "flag",
+        "With `auth.refresh`: whether the refresh token is sent as a cookie that scripts can't read.",
     )
     confirm_email: bool = _setting(
-        False, "flag", "Whether a new user must confirm the e-mail address before the first login."
+        False, "flag", "Whether a new user must confirm the email address before the first login."
     )
     url: str = _setting(
-        "", "text", "The page that mails link to, for setting a password or confirming an address."
+        "", "text", "The page to which emails link, for setting a password or confirming an address."
     )
 
 
@@ -246,11 +259,13 @@ class AuthSettings:
 class MailSettings:
     """Settings for sending mail."""
 
-    host: str = _setting("", "text", "The SMTP server; without one, mails are written to the log.")
+    host: str = _setting("", "text", "The SMTP server. If it is not set, emails are written to the log.")
     port: int = _setting(25, "count", "The port of the SMTP server.")
-    user: str = _setting("", "text", "The SMTP user; its password is read from BIFOLIO_MAIL_PASSWORD.")
+    user: str = _setting(
+        "", "text", "The user name for the SMTP server. Set the password in `BIFOLIO_MAIL_PASSWORD`."
+    )
     tls: bool = _setting(False, "flag", "Whether to use STARTTLS.")
-    sender: str = _setting("no-reply@localhost", "text", "The sender's address.", key="from")
+    sender: str = _setting("no-reply@localhost", "text", "The sender's address in emails.", key="from")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +275,8 @@ class GitSettings:
     commit: timedelta | None = _setting(
         None,
         "commit",
-        "When writes are committed: `off`, `each`, or a time after an author's last write, such as `30s`"
+        "When writes are committed: `off` (never), `each` (every write), or a time such as `30s`,"
+        " when the author has written nothing for that time"
         " ([more](history.md#commit-each-write)).",
         "`off`; `each` with `git.push`",
     )
@@ -273,15 +289,20 @@ class GitSettings:
         "The name of the git remote that several machines share: `origin` ([more](machines.md)).",
         "none",
     )
-    branch: str = _setting("", "branch", "The branch of the remote to serve.", "the one that is checked out")
+    branch: str = _setting(
+        "", "branch", "The branch on the remote that the site serves.", "the one that is checked out"
+    )
     follow: timedelta | None = _setting(
-        None, "follow", "How often to fetch new commits from the remote, such as `2s`, or `off`.", "`off`"
+        None,
+        "follow",
+        "How often new commits are fetched from the remote: a time such as `2s`, or `off`.",
+        "`off`",
     )
     push: str = _setting(
         "",
         "push",
-        "When a write is pushed: `before` the response, soon `after`, or not at all: `off`"
-        " ([more](machines.md#writing)).",
+        "When writes are pushed to the remote: `before` the response is sent, `after` that, or"
+        " `off` (never) ([more](machines.md#writing)).",
         "`off`",
     )
 
@@ -291,7 +312,10 @@ class BranchSettings:
     """Limits for branches."""
 
     max: int = _setting(
-        500, "count", "The number of branches above which `POST /branches` is refused ([more](branches.md))."
+        500,
+        "count",
+        "The maximum number of branches. If there are as many, `POST /branches` is rejected"
+        " ([more](branches.md)).",
     )
 
 
@@ -313,10 +337,13 @@ class MediaSettings:
     serve: str = _setting(
         "",
         "serve",
-        "How `/uploads/…` delivers files from the bucket: `redirect`, `stream` or `sign`.",
+        "How the server sends files from the bucket at `/uploads/…`: `redirect`, `stream` or"
+        " `sign` ([more](media.md#how-uploads-is-served)).",
         "`redirect` if `media.public_url` is set, else `stream`",
     )
-    cache: int = _setting(1_000_000_000, "size", "The size of the disk cache for `stream`.", "`1 GB`")
+    cache: int = _setting(
+        1_000_000_000, "size", "The maximum size of the cache on disk if `media.serve` is `stream`.", "`1 GB`"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,24 +353,25 @@ class EventSettings:
     bulk: int = _setting(
         1000,
         "count",
-        "If more documents change at once, a single event with their number replaces theirs"
+        "If more documents than this change at once, a single event with their number is recorded"
         " ([more](events.md#bulk-changes)).",
     )
     keep: tuple[timedelta | None, int | None] = _setting(
         (timedelta(days=30), 100_000),
         "keep",
-        "The age, such as `90d`, or the number, such as `500000`, at which old events are deleted.",
-        "`30d`, and 100,000 at most",
+        "How long events are kept: an age such as `90d`, or a number of events such as `500000`.",
+        "`30d`, and at most 100,000 events",
     )
     streams: int = _setting(
         2000,
         "count",
-        "The maximum number of open event streams, over all workers ([more](events.md#event-streams)).",
+        "The maximum number of open event streams, for all workers together"
+        " ([more](events.md#event-streams)).",
     )
     streams_per_client: int = _setting(
         500,
         "count",
-        "The maximum number of open event streams per client address ([more](events.md#event-streams)).",
+        "The maximum number of open event streams from one IP address ([more](events.md#event-streams)).",
     )
 
 
@@ -361,12 +389,15 @@ class SearchSettings:
     """Settings for ranked search."""
 
     index: bool = _setting(
-        True, "flag", "Whether search uses an index; without one, each search scans all documents."
+        True,
+        "flag",
+        "Whether full-text search uses an index. Without an index, each search reads all documents.",
     )
     weights: Mapping[str, float] = _setting(
         {},
         "weights",
-        "The weight of matches in an attribute: `title: 6`, `article.summary: 3`; 0 excludes it.",
+        "The weight of matches in an attribute, such as `title: 6` or `article.summary: 3`. With"
+        " 0, the attribute is not searched.",
     )
 
 
@@ -377,10 +408,11 @@ class ExportSettings:
     types: Mapping[str, TypeExport] = _setting(
         {},
         "types",
-        "Query parameters of `bifolio export` for a type: `article: {populate: author}` ([more](static.md)).",
+        "The query parameters that `bifolio export` uses for a type: `article: {populate:"
+        " author}` ([more](static.md)).",
     )
     queries: Mapping[str, QueryExport] = _setting(
-        {}, "queries", "Additional requests to export: `NAME: /api/articles?…`."
+        {}, "queries", "Additional requests whose responses are exported: `NAME: /api/articles?…`."
     )
 
 
@@ -401,14 +433,16 @@ class Settings:
     accounts: str = _setting(
         "",
         "url",
-        "The accounts database; with `postgresql://…`, several machines share it and the event log.",
+        "The accounts database. With `postgresql://…`, several machines share the accounts and"
+        " the event log ([more](access.md#accounts-in-postgresql)).",
         "SQLite in `.bifolio/accounts.db`",
     )
     search: SearchSettings = SearchSettings()
     timestamps: TimestampSource = _setting(
         TimestampSource.FILE,
         "timestamps",
-        "Whether write times are stored in the `file`, or only in `git` ([more](files.md#timestamps)).",
+        "Whether the times of writes are stored in the `file`, or only in `git`"
+        " ([more](files.md#timestamps)).",
         "`file`",
     )
     roles: Mapping[str, frozenset[str]] = _setting(
@@ -432,7 +466,8 @@ class Settings:
     webhooks_allow: tuple[str, ...] = _setting(
         (),
         "hosts",
-        "Hosts with private addresses that webhooks may connect to: `127.0.0.1`, `build.internal`.",
+        "Hosts with private addresses to which webhooks can connect, such as `127.0.0.1` or"
+        " `build.internal`.",
     )
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
