@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
@@ -19,6 +20,7 @@ import pytest
 
 from server.auth.users import Users
 from server.site.commits import committing, grouping
+from server.storage.git import index
 from server.write.context import Context
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
@@ -546,6 +548,31 @@ def test_what_a_killed_process_leaves(made: Callable[..., Api]) -> None:
             break
     assert ended == DONE
     assert kept > 10
+    sound(api.root)
+
+
+@pytest.mark.parametrize("hooks", [False, True])
+def test_git_is_killed_while_it_moves_the_branch(
+    made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch, hooks: bool
+) -> None:
+    """A power failure ends the server and its git command, and leaves the locks of both."""
+    api = made()
+    locks = [api.root / ".git" / name for name in ("HEAD.lock", "refs/heads/main.lock")]
+    failure = f": >{locks[0]}; : >{locks[1]}; kill -9 $PPID; exit 1"
+    if hooks:
+        write(api.root, {".git/hooks/post-commit": "#!/bin/sh\n"})
+        (api.root / ".git/hooks/post-commit").chmod(0o755)
+    with monkeypatch.context() as patch:
+        fake_git(patch, api.root / ".git/programs", **{"commit" if hooks else "update_ref": failure})
+        assert killed_at(10_000, commits, api, "New") == -signal.SIGKILL
+    assert [lock.exists() for lock in locks] == [True, True]
+    api.site.refresh()
+    api.site.committer.commit_due()  # The git command may still be running.
+    assert (len(api.site.committer.queue.pending()), locks[1].exists()) == (1, True)
+    monkeypatch.setattr(index, "REF_LOCK_AGE_S", 0.0)
+    api.site.committer.commit_due()
+    assert git(api.root, "log", "-1", "--format=%s") == 'Update article "New"\n'
+    assert status(api.root) == ""
     sound(api.root)
 
 

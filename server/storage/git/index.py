@@ -15,12 +15,13 @@ from types import MappingProxyType
 from server.errors import CommitError
 from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
-from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old
+from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old, location
 
 _INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # in the folder of the repository
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
+REF_LOCK_AGE_S = 2.0  # git locks a branch for milliseconds; a killed process's lock of this age is removed.
 MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes change it.
 
 
@@ -104,14 +105,37 @@ def may_be_left(folder: Path) -> bool:
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove an index lock that was left by one of our killed processes."""
+    """Remove the locks that were left by one of our killed processes: of the index, HEAD and branches.
+
+    Raises CommitError if a branch was locked a moment ago, because its git command may still be running.
+    """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
+        _remove_ref_locks(repository, lock)
         lock.unlink()
+    elif (own := repository.folder / OWN_INDEX).exists():
+        _remove_ref_locks(repository, own)
     for name in (_INDEX_COPY, OWN_INDEX):
         (repository.folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
             (repository.folder / f"{name}.lock").unlink()
+
+
+def _remove_ref_locks(repository: Repository, since: Path) -> None:
+    """Remove the locks of HEAD and branches that are newer than a file of a killed process.
+
+    A power failure also kills the git command that moves the branch. git itself never removes such a lock.
+    """
+    place = location(repository.root)
+    branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
+    for lock in (repository.folder / "HEAD.lock", *branch_locks):
+        with suppress(FileNotFoundError):
+            locked_ns = lock.stat().st_mtime_ns
+            if locked_ns < since.stat().st_ctime_ns:
+                continue
+            if 0 <= time.time_ns() - locked_ns < REF_LOCK_AGE_S * 1e9:
+                raise CommitError(f"a git command has just locked a branch ({lock})", overtaken=True)
+            lock.unlink()
 
 
 def is_own_lock(folder: Path) -> bool:

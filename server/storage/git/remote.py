@@ -41,7 +41,8 @@ MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a re
 _MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
 _TERMINATE_TIMEOUT_S = 1.0  # Before a command is killed, it may use this time to remove its locks.
 _MAX_FETCH_ATTEMPTS = 3  # Number of attempts if another process is fetching the same branch.
-_STALE_LOCK_AGE_S = 60.0  # Older locks on a tracking branch were left by killed commands.
+# Older locks on a tracking branch were left by killed commands. git holds such a lock for milliseconds.
+STALE_LOCK_AGE_S = 10.0
 _ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "file:git:http:https:ssh",
     "GIT_EDITOR": ":",
@@ -202,6 +203,8 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
         return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
+    if "cannot lock ref" in done.stderr:  # By a killed command, until the lock is STALE_LOCK_AGE_S old.
+        return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
     return RemoteAwayError(f"The git remote does not respond: {reason}")
 
 
@@ -339,5 +342,6 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            if time.time() - lock.stat().st_mtime > _STALE_LOCK_AGE_S:
+            # If the clock was set back, the lock must not remain for hours.
+            if not 0 <= time.time() - lock.stat().st_mtime <= STALE_LOCK_AGE_S:
                 lock.unlink()

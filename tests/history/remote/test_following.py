@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import shutil
 import threading
 import time
@@ -16,6 +17,7 @@ from server.history.remote.remote_status import AWAY, BEHIND, CURRENT, read_remo
 from server.history.remote.waking import wake
 from server.jobs.job import Timing
 from server.jobs.runner import Runner
+from server.storage.git.remote import STALE_LOCK_AGE_S
 from server.storage.git.times import read_times
 from tests.git import git
 from tests.git_programs import failing_git
@@ -139,6 +141,21 @@ def test_a_remote_that_is_unavailable_for_a_while(
     assert "can't be followed: The git remote does not respond" in away.message
     assert again.levelname == "INFO"
     assert "following origin/main again, after" in again.message
+
+
+def test_a_killed_command_has_left_the_lock_of_the_tracking_branch(
+    places: Places, follower: Follower, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert asked(places, follower) == CURRENT
+    lock = places.root / ".git/refs/remotes/origin/main.lock"
+    lock.write_text("")
+    places.push({ONE: TEXT.replace("Short", "There")})
+    assert asked(places, follower) == AWAY
+    assert "The commits from the git remote can't be stored yet" in caplog.records[-1].message
+    then = time.time() - STALE_LOCK_AGE_S - 1
+    os.utime(lock, (then, then))
+    assert asked(places, follower) == CURRENT
+    assert places.note()["summary"] == "There"
 
 
 def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path: Path) -> None:
