@@ -54,6 +54,18 @@ def request(
     return client
 
 
+def requests(stack: ExitStack, port: int, count: int, name: str) -> list[socket.socket]:
+    """Send requests one after the other, so that the server handles them in this order.
+
+    Each is sent after the response before it has begun.
+    """
+    clients = []
+    for n in range(count):
+        clients.append(request(stack, port, f"{name}={n}"))
+        assert clients[-1].recv(12)[-3:] == b"200"
+    return clients
+
+
 def read(client: socket.socket, begun: bytes = b"") -> bytes:
     parts = [begun]
     while part := client.recv(1 << 20):
@@ -100,16 +112,14 @@ def test_a_cached_response_occupies_memory_once(port: int) -> None:
 def test_a_client_that_leaves_gives_its_room_back(port: int) -> None:
     for turn in range(3):
         with ExitStack() as stack:
-            clients = [request(stack, port, f"turn={turn}&n={n}") for n in range(4)]
-            assert {client.recv(12)[-3:] for client in clients} == {b"200"}
+            requests(stack, port, 4, f"turn={turn}&n")
         until(lambda: files_of(port) == 0)
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
 def test_a_client_with_many_unread_responses_keeps_no_room_from_another(port: int) -> None:
     with ExitStack() as stack:
-        greedy = [request(stack, port, f"greedy={n}") for n in range(4)]
-        assert {client.recv(12)[-3:] for client in greedy} == {b"200"}
+        greedy = requests(stack, port, 4, "greedy")
         until(lambda: files_of(port) == 3)
         other = request(stack, port, "other", source="127.0.0.2")
         assert other.recv(12)[-3:] == b"200"
