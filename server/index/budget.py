@@ -155,7 +155,11 @@ class Budget:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutex for costly requests. Call this when the response is complete."""
+        """Release the mutex for costly requests, and the pieces of a document that was not completed.
+
+        Call this when the response is complete. A request that moves to a thread waits with its budget.
+        """
+        self._pieces = []
         if self._taken and self._turns is not None:
             self._taken = False
             self._turns.leave()

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from datetime import timedelta
 
 import pytest
@@ -160,3 +161,16 @@ def test_pieces_count_while_they_are_added() -> None:
     with pytest.raises(LimitError) as refused:
         budget.spend(budgets.STEPS_PER_CLOCK_READ + 1)
     assert refused.value.details == {"limit": "size"}
+
+
+def test_a_closed_budget_keeps_no_pieces() -> None:
+    class Pieces(list[bytes]):
+        """A list whose end can be observed."""
+
+    budget, pieces = Budget(DEFAULTS), Pieces([b"x"])
+    budget.count_pieces(pieces)
+    kept = weakref.ref(pieces)
+    del pieces
+    assert kept() is not None
+    budget.close()
+    assert kept() is None

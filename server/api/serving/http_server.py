@@ -105,6 +105,18 @@ class _Response(NamedTuple):
     body: bytes | Stream | Iterable[bytes]
 
 
+class _Postponed(NamedTuple):
+    """A request that a thread pool must handle, with the reasons from a NeedsThreadPool.
+
+    The exception is not kept: its traceback would keep what the app has rendered so far in memory while the
+    request waits.
+    """
+
+    costly: bool
+    accounts: bool
+    long: bool
+
+
 class HttpServer:
     """HTTP server for a WSGI app, on a listening socket that several processes may share.
 
@@ -209,11 +221,10 @@ class HttpServer:
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
             environ[IN_PLACE] = environ[ON_LOOP] = True
-            try:
-                response = self._answer(environ)
-            except NeedsThreadPool as postponed:
+            response = self._answer_or_postpone(environ)
+            if isinstance(response, _Postponed):
                 del environ[ON_LOOP]
-                work = self._compute(exchange) if postponed.long else self._wait(exchange, postponed)
+                work = self._compute(exchange) if response.long else self._wait(exchange, response)
                 self._begin(exchange, work)
             else:
                 self._send(exchange, response)
@@ -238,14 +249,14 @@ class HttpServer:
 
     async def _compute(self, exchange: Exchange) -> None:
         """Run a read that takes too long for the event loop, on a thread."""
-        try:
-            response = await self._run_in(self._computing, exchange.environ, self._answer, exchange.environ)
-        except NeedsThreadPool as postponed:
-            await self._wait(exchange, postponed)
+        environ = exchange.environ
+        response = await self._run_in(self._computing, environ, self._answer_or_postpone, environ)
+        if isinstance(response, _Postponed):
+            await self._wait(exchange, response)
         else:
             self._send(exchange, response)
 
-    async def _wait(self, exchange: Exchange, postponed: NeedsThreadPool) -> None:
+    async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
         """Run a read that may block, in a thread pool. It stops if its client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
@@ -301,6 +312,13 @@ class HttpServer:
     ) -> asyncio.Future[T]:
         client = network_of(environ.get("REMOTE_ADDR", ""))
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
+
+    def _answer_or_postpone(self, environ: Environ) -> _Response | _Postponed | None:
+        """Return the app's response, or None if the client has disconnected."""
+        try:
+            return self._answer(environ)
+        except NeedsThreadPool as error:
+            return _Postponed(error.costly, error.accounts, error.long)
 
     def _answer(self, environ: Environ) -> _Response | None:
         """Return the app's response, or None if the client has disconnected. Raises NeedsThreadPool."""
