@@ -2,7 +2,8 @@
 
 A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
 which receives the body and sends the response. Pipelined requests are queued, and handled one after the
-other. Connections are closed if the client neither sends nor reads anything for too long.
+other, as fast as the client reads the responses. Connections are closed if the client neither sends nor reads
+anything for too long.
 """
 
 import asyncio
@@ -32,6 +33,8 @@ MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with 431.
 MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # Longer targets are rejected with 414.
 MAX_PIPELINED_REQUESTS = 64  # If more requests are queued, the connection is closed.
+# Reading pauses if this much has arrived behind the request that is being handled.
+MAX_QUEUED_BYTES = 64 * 1024
 MAX_UNREAD_BYTES = 256 * 1024  # Reading from the client pauses if this much of a body is unprocessed.
 MAX_DISCARDED_BYTES = 64 * 1024  # If an unwanted body is longer, the connection is closed.
 # Limit for framing bytes in a chunked body, such as chunk extensions.
@@ -110,6 +113,8 @@ class Connection(asyncio.BufferedProtocol):
         self._parsed: list[Environ] = []  # requests in the bytes just read
         self._receiving: Exchange | None = None  # the exchange whose body is still arriving
         self._waiting: deque[Exchange] = deque()
+        self._queued_bytes = 0  # that have arrived since the first of `_waiting`
+        self._is_paused = False  # whether reading is paused
         self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
         self._advancing = False
         self._is_last = False  # whether to ignore further requests
@@ -141,29 +146,17 @@ class Connection(asyncio.BufferedProtocol):
         if self._lingers or (self._is_last and self._receiving is None):
             return
         data = bytes(self.server.buffer[:nbytes])
+        queued = self._queued_bytes if self._waiting else 0
         begins = not self._in_head and self._receiving is None
         if begins and not self._waiting and (known := self.server.heads.get(data)) is not None:
             self._hand_over(known, "1.1", keeps_alive=True).complete()
             self._receiving = None
-            self._advance()
-            return
-        if self._receiving is None:
-            self._head_bytes += nbytes
         else:
-            self._overhead += nbytes
-        try:
-            self._parsed = []
-            self._parse(data if not begins or data.isascii() else with_escaped_target(data))
-            if begins:
-                self._keep_head(data)
-            if self._head_bytes > MAX_HEAD_BYTES:
-                self._fail(431)
-            elif self._overhead > MAX_CHUNK_OVERHEAD_BYTES:
-                self._fail(400)
-        except HttpParserError as error:
-            cause = error.__context__
-            self._fail(cause.status if isinstance(cause, _RefusedError) else 400)
+            self._feed(data, begins=begins)
         self._advance()
+        if self._waiting or self._receiving is not None:
+            self._queued_bytes = queued + nbytes
+            self.update_reading()
 
     def eof_received(self) -> bool:
         """Handle the end of the client's data. Returns whether to keep the connection open for a response."""
@@ -184,10 +177,13 @@ class Connection(asyncio.BufferedProtocol):
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Record that the write buffer has room again."""
+        """Record that the write buffer has room again, and handle the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
+        if self._waiting and self.is_open:
+            # Not now, because asyncio's transport is in the middle of writing, and must not be closed.
+            self.loop.call_soon(self._advance)
 
     # --- called by the parser --------------------------------------------------------------------
 
@@ -227,6 +223,7 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return
         self._in_head = False
+        self._target, self._headers = b"", []  # An idle connection keeps no head.
         self._parsed.append(environ)
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
@@ -263,9 +260,12 @@ class Connection(asyncio.BufferedProtocol):
             await self._drained
         return self.is_open
 
-    def pause_reading(self, paused: bool) -> None:
-        """Pause or resume reading from the client."""
-        if self.is_open and not self._transport.is_closing():
+    def update_reading(self) -> None:
+        """Pause reading from the client while much of what it sent is unprocessed, otherwise resume."""
+        behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
+        paused = behind or (self._receiving is not None and self._receiving.has_much_unread)
+        if paused != self._is_paused and self.is_open and not self._transport.is_closing():
+            self._is_paused = paused
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
@@ -284,7 +284,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def give_up(self) -> None:
         """Close the connection immediately. Unsent bytes are lost."""
-        self._transport.abort()
+        if self.is_open:  # asyncio can't abort a transport that is already closed.
+            self._transport.abort()
 
     def check(self, now: float) -> None:
         """Close the connection if the client has neither sent nor read anything for too long."""
@@ -296,10 +297,30 @@ class Connection(asyncio.BufferedProtocol):
         elif self._lingers:
             if now - self._since > LINGER_TIMEOUT_S:
                 self.give_up()
-        elif self._turn is None and now - self._since > HEAD_TIMEOUT_S:
+        elif self._turn is None and not self._waiting and now - self._since > HEAD_TIMEOUT_S:
             self._transport.close()
 
     # --- internal -----------------------------------------------------------------------------------
+
+    def _feed(self, data: bytes, *, begins: bool) -> None:
+        """Parse bytes. `begins`: they begin with a new request."""
+        nbytes = len(data)
+        if self._receiving is None:
+            self._head_bytes += nbytes
+        else:
+            self._overhead += nbytes
+        try:
+            self._parse(data if not begins or data.isascii() else with_escaped_target(data))
+            if begins:
+                self._keep_head(data)
+            if self._head_bytes > MAX_HEAD_BYTES:
+                self._fail(431)
+            elif self._overhead > MAX_CHUNK_OVERHEAD_BYTES:
+                self._fail(400)
+        except HttpParserError as error:
+            cause = error.__context__
+            self._fail(cause.status if isinstance(cause, _RefusedError) else 400)
+        self._parsed = []
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
         """Create an exchange for a request, and queue it."""
@@ -327,16 +348,18 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def _advance(self) -> None:
-        """Handle queued requests, one after the other."""
+        """Handle queued requests, one after the other. Stop while the client does not read the responses."""
         if self._advancing:
             return
         self._advancing = True
         try:
-            while self._turn is None and self._waiting and self.is_open:
+            while self._turn is None and self._waiting and self._drained is None and self.is_open:
                 self._turn = exchange = self._waiting.popleft()
                 self.server.handle(exchange)
         finally:
             self._advancing = False
+        if self._is_paused:
+            self.update_reading()
         if self._turn is None and self._is_last and not self._waiting:
             self._close()
 
@@ -435,8 +458,6 @@ class Exchange:
                 self.connection.finish(self, close=True)
             return
         self._parts.append(part)
-        if self._unread > MAX_UNREAD_BYTES:
-            self.connection.pause_reading(True)
         self._wake()
 
     def complete(self) -> None:
@@ -465,8 +486,13 @@ class Exchange:
             await self._reader
         data = b"".join(self._parts)
         self._parts, self._unread = [], 0
-        self.connection.pause_reading(False)
+        self.connection.update_reading()
         return data
+
+    @property
+    def has_much_unread(self) -> bool:
+        """Whether to read no more of the body for now."""
+        return self._unread > MAX_UNREAD_BYTES and not self._discards
 
     @property
     def _expects(self) -> bool:
@@ -546,5 +572,5 @@ class Exchange:
     def _finish(self) -> None:
         if not self._received:
             self._discards, self._unread, self._parts = True, 0, []
-            self.connection.pause_reading(False)
+            self.connection.update_reading()
         self.connection.finish(self, close=self._closes)

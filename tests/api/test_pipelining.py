@@ -1,0 +1,270 @@
+"""Pipelined requests: what a client may occupy that sends many and reads little."""
+
+import asyncio
+import socket
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from server.api.response import Environ
+from server.api.serving.connection import (
+    MAX_PIPELINED_REQUESTS,
+    MAX_QUEUED_BYTES,
+    READ_BYTES,
+    Connection,
+    Exchange,
+)
+
+GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
+BODY = bytes(59_000)
+HEAD_BYTES = 60_000
+SOCKET_BYTES = 16 * 1024  # Size of the sockets' buffers, so that the system keeps little.
+ROUNDS = 200  # of the event loop, enough to handle what has arrived
+
+
+class CountingConnection(Connection):
+    """A connection that counts what it reads."""
+
+    received = 0
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.received += nbytes
+        super().buffer_updated(nbytes)
+
+
+class Server:
+    """Responds at once, or after `respond_all` if it `holds`."""
+
+    def __init__(self) -> None:
+        self.buffer = memoryview(bytearray(READ_BYTES))
+        self.date, self.retiring = b"", False
+        self.heads: dict[bytes, Environ] = {}
+        self.connections: list[CountingConnection] = []
+        self.handled, self.holds = 0, False
+        self.held: deque[Exchange] = deque()
+        self.body = BODY
+
+    def opened(self, connection: Connection) -> None:
+        assert isinstance(connection, CountingConnection)
+        self.connections.append(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """Keep it, for the counts."""
+
+    def handle(self, exchange: Exchange) -> None:
+        self.handled += 1
+        if self.holds:
+            self.held.append(exchange)
+        else:
+            self.respond(exchange)
+
+    def respond(self, exchange: Exchange) -> None:
+        path = exchange.environ["PATH_INFO"]
+        exchange.respond(200, [("Path", path)], self.body)
+
+    def respond_all(self) -> None:
+        self.holds = False
+        while self.held:
+            self.respond(self.held.popleft())
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[socket.socket]:
+    loop = asyncio.get_running_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            listener.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
+        async with await loop.create_server(lambda: CountingConnection(server), sock=listener):
+            with socket.socket() as client:
+                for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                    client.setsockopt(socket.SOL_SOCKET, option, SOCKET_BYTES)
+                client.setblocking(False)
+                await loop.sock_connect(client, listener.getsockname())
+                await until(lambda: bool(server.connections))
+                yield client
+            for connection in server.connections:
+                connection.give_up()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+async def settle() -> None:
+    """Let the event loop handle everything that has arrived."""
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
+
+
+async def send(client: socket.socket, data: bytes) -> None:
+    await asyncio.get_running_loop().sock_sendall(client, data)
+
+
+async def read(client: socket.socket, responses: int = 0) -> bytes:
+    """Read a number of responses with BODY, or everything until the server closes."""
+    data, loop = bytearray(), asyncio.get_running_loop()
+    async with asyncio.timeout(30):
+        while not responses or data.count(b"\r\npath: ") < responses or not data.endswith(BODY):
+            part = await loop.sock_recv(client, 1 << 16)
+            if not part:
+                break
+            data += part
+    return bytes(data)
+
+
+def paths(data: bytes) -> list[int]:
+    return [int(part.partition(b"\r\n")[0]) for part in data.split(b"\r\npath: /")[1:]]
+
+
+def requests(count: int) -> bytes:
+    return b"".join(GET % n for n in range(count))
+
+
+def test_unread_responses_delay_the_next_requests() -> None:
+    async def go() -> None:
+        server = Server()
+        async with connected(server) as client:
+            await send(client, requests(60))
+            await until(lambda: server.handled > 0)
+            await settle()
+            assert server.handled < 10
+            assert paths(await read(client, 60)) == list(range(60))
+            await send(client, GET % 7)  # The connection continues to work.
+            assert paths(await read(client, 1)) == [7]
+
+    asyncio.run(go())
+
+
+def test_repeated_requests_wait_for_the_client_too() -> None:
+    async def go() -> None:
+        server = Server()
+        async with connected(server) as client:
+            await send(client, GET % 1)
+            await read(client, 1)
+            assert server.heads  # The server knows this request.
+            for count in range(20):
+                await send(client, GET % 1)
+                await until(lambda count=count: server.connections[0].received == len(GET % 1) * (count + 2))
+                if server.handled < count + 2:
+                    break
+            else:
+                raise AssertionError("every request was handled")
+            await send(client, (GET % 1) * 30)
+            assert len(paths(await read(client, count + 31))) == count + 31
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("end", ["eof", "close", "malformed"])
+def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> None:
+    async def go() -> None:
+        server, last = Server(), b""
+        if end == "close":
+            last = b"GET /60 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        elif end == "malformed":
+            last = b"\0\r\n\r\n"
+        async with connected(server) as client:
+            await send(client, requests(60) + last)
+            if end == "eof":
+                client.shutdown(socket.SHUT_WR)
+            await until(lambda: server.handled > 0)
+            await settle()
+            server.connections[0].check(asyncio.get_running_loop().time() + 45)  # It is not idle.
+            assert server.handled < 10
+            data = await read(client)
+            assert paths(data) == list(range(60 + (end == "close")))
+            assert (b"HTTP/1.1 400 " in data) == (end == "malformed")
+
+    asyncio.run(go())
+
+
+def test_a_retiring_server_ends_after_the_next_response() -> None:
+    async def go() -> None:
+        server = Server()
+        async with connected(server) as client:
+            await send(client, requests(60))
+            await until(lambda: server.handled > 0)
+            await settle()
+            handled, server.retiring = server.handled, True
+            server.connections[0].end()
+            assert paths(await read(client)) == list(range(handled + 1))
+
+    asyncio.run(go())
+
+
+def test_a_client_that_leaves_ends_its_waiting_requests() -> None:
+    async def go() -> None:
+        server = Server()
+        async with connected(server) as client:
+            await send(client, requests(60))
+            await until(lambda: server.handled > 0)
+            await settle()
+            handled = server.handled
+            client.close()
+            await until(lambda: not server.connections[0].is_open)
+            await settle()
+            assert server.handled == handled
+
+    asyncio.run(go())
+
+
+def long_head(number: int, *headers: bytes) -> bytes:
+    filler = b"X: " + b"x" * HEAD_BYTES
+    return b"\r\n".join([b"POST /%d HTTP/1.1" % number, b"Host: x", filler, *headers, b"", b""])
+
+
+@pytest.mark.parametrize("body", [0, 1_000_000])
+def test_heads_and_bodies_behind_a_slow_response_are_left_unread(body: int) -> None:
+    async def go() -> None:
+        server = Server()
+        server.holds = True
+        async with connected(server) as client:
+            connection = server.connections[0]
+            count = 2 if body else MAX_PIPELINED_REQUESTS - 4
+            more = [long_head(n, b"Content-Length: %d" % body) + bytes(body) for n in range(1, count)]
+            sending = asyncio.create_task(send(client, GET % 0 + b"".join(more)))
+            await until(lambda: connection.received > MAX_QUEUED_BYTES)
+            await settle()
+            assert connection.received <= MAX_QUEUED_BYTES + 2 * READ_BYTES
+            assert not sending.done()
+            if body:
+                server.respond(server.held.popleft())
+                await until(lambda: bool(server.held))
+                await take(server.held[0], body)
+            server.respond_all()
+            assert paths(await read(client, count)) == list(range(count))
+            await sending
+
+    asyncio.run(go())
+
+
+async def take(exchange: Exchange, size: int) -> None:
+    """Read a whole request body."""
+    async with asyncio.timeout(30):
+        while size:
+            size -= len(await exchange.read())
+        assert not await exchange.read()
+
+
+def test_an_idle_connection_keeps_no_head() -> None:
+    async def go() -> None:
+        server = Server()
+        async with connected(server) as client:
+            await send(client, long_head(1, b"Content-Length: 0"))
+            await read(client, 1)
+            assert text_size(vars(server.connections[0])) < 1000
+
+    asyncio.run(go())
+
+
+def text_size(value: object) -> int:
+    """The length of all texts in a value."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(map(text_size, value.values()))
+    return sum(map(text_size, value)) if isinstance(value, list | tuple | deque) else 0
