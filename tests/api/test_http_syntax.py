@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from server.api.serving.heads import encode_head
+from server.api.serving.heads import MAX_LIST_CHARS, encode_head
 from tests.api.test_http_server import FORM, Server, head, receive
 from tests.servers import stop
 
@@ -168,3 +168,12 @@ def test_who_takes_nothing_of_an_answer_is_given_up(tmp_path: Path) -> None:
         assert json.loads(running.ask("GET", "/api/notes/one")[1])["data"]["title"] == "first"
     finally:
         stop(running.process)
+
+
+def test_a_list_in_a_header_has_a_largest_size(server: Server) -> None:
+    etag = server.ask("GET", "/uploads/digits.txt")[2]["ETag"]
+    for length, status in ((MAX_LIST_CHARS, 304), (MAX_LIST_CHARS + 1, 200)):
+        known = etag.rjust(length, ",")
+        assert server.ask("GET", "/uploads/digits.txt", **{"If-None-Match": known})[0] == status
+    kind = "application/json;".ljust(MAX_LIST_CHARS + 1, ";")
+    assert server.ask("PUT", "/api/notes/one", b"{}", **{"Content-Type": kind})[0] == 400

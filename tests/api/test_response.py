@@ -67,6 +67,11 @@ def test_odd_encodings_are_no_error(accepted: str) -> None:
         ("0123456789abcdef", False),
         ("", False),
         (",", False),
+        ('"0123456789abcdef0"', False),
+        ('"00123456789abcdef"', False),
+        (f"{',' * 1000}{TAG}{',' * 1000}", True),
+        (f'"a,b",W/"c" ,{TAG},"d"', True),
+        ('"a", *', False),
     ],
 )
 def test_an_entity_tag_is_the_same_in_every_encoding(known: str, same: bool) -> None:

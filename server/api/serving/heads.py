@@ -29,6 +29,10 @@ _PHRASES = {
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
 # Headers with conditions. A request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
+# Headers with lists that take much longer to parse than to read. Longer ones are ignored. Flask parses all of
+# them, at 0.5 µs per comma or semicolon.
+_LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE")
+MAX_LIST_CHARS = 4096
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
     "SERVER_SOFTWARE": "bifolio",
@@ -87,6 +91,9 @@ def environ_of(
             continue
         text = value.decode()
         environ[key] = f"{environ[key]},{text}" if key in environ else text
+    for key in _LISTS:
+        if len(environ.get(key, "")) > MAX_LIST_CHARS:
+            del environ[key]
     refusal = _refusal(environ, authority, unreadable, version)
     if refusal:
         environ[REFUSED] = refusal
