@@ -1,5 +1,6 @@
 """Large responses: what clients that read slowly may occupy, in memory and on disk."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -7,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from server.api.serving.sending import LargeBodies
+from tests.api import test_pipelining as pipelining
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import collection, documents, write
 from tests.waiting import until
@@ -126,6 +129,25 @@ def test_a_client_with_many_unread_responses_keeps_no_room_from_another(port: in
         assert len(read(other)) > SIZE
         assert len(read(greedy[0])) > SIZE  # It is in memory.
         assert [is_whole(client) for client in greedy[1:]] == [False, True, True]
+
+
+def test_a_client_that_does_not_read_has_a_small_part_of_a_body_in_memory(tmp_path: Path) -> None:
+    async def go() -> None:
+        server, body, large = pipelining.Server(), bytes(5_000_000), LargeBodies(lambda: tmp_path)
+        server.holds = True
+        async with pipelining.connected(server) as client:
+            await pipelining.send(client, pipelining.GET % 1)
+            await pipelining.until(lambda: bool(server.held))
+            sending = asyncio.create_task(large.send(body, 200, [("Path", "/1")], server.held[0]))
+            await pipelining.until(lambda: server.connections[0].unsent > 0)
+            await pipelining.settle()
+            assert server.connections[0].unsent < 300_000
+            received = 0
+            while received < len(body):
+                received += len(await asyncio.get_running_loop().sock_recv(client, 1 << 20))
+            await sending
+
+    asyncio.run(go())
 
 
 def is_whole(client: socket.socket) -> bool:

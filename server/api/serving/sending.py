@@ -22,8 +22,9 @@ from server.errors import BusyError
 SMALL_BYTES = 64 * 1024  # A body up to this size is sent at once.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all larger bodies that a process holds in memory.
 MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for all bodies that a process holds in files.
-_PART_BYTES = 128 * 1024  # Approximate size of parts.
-_MEMORY_PART_BYTES = 1024 * 1024  # Size of parts of a body in memory; smaller ones halve the rate.
+# Approximate size of parts. asyncio may copy a part for each client that does not read. Smaller parts would
+# lower the rate.
+_PART_BYTES = 128 * 1024
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
@@ -91,8 +92,8 @@ class LargeBodies:
         try:
             exchange.begin(status, headers)
             view = memoryview(body)
-            for at in range(0, len(body), _MEMORY_PART_BYTES):
-                exchange.send(view[at : at + _MEMORY_PART_BYTES])
+            for at in range(0, len(body), _PART_BYTES):
+                exchange.send(view[at : at + _PART_BYTES])
                 if not await exchange.connection.drain():
                     exchange.give_up()
                     return
