@@ -131,6 +131,25 @@ def test_a_client_with_many_unread_responses_keeps_no_room_from_another(port: in
         assert [is_whole(client) for client in greedy[1:]] == [False, True, True]
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="lists open files in /proc")
+def test_bodies_in_files_leave_files_for_connections(tmp_path: Path) -> None:
+    few = "from server.api.serving import http_server, sending; sending.MAX_MEMORY_BYTES = 0; "
+    few += "http_server.MAX_CONNECTIONS, http_server.RESERVED_FILES = 60, 40"
+    root, port = tmp_path / "site", free_port()
+    write(root, FILES)
+    process = start(root, port, "--workers=1", first=few)
+    try:
+        wait(process, port)
+        (spooled[port],) = workers(process.pid)
+        with ExitStack() as stack:
+            for n in range(50):
+                request(stack, port, f"n={n}", CACHED_NOTES)
+            until(lambda: files_of(port) == 50)
+            assert read(request(stack, port, "other", 1)).startswith(b"HTTP/1.1 200 ")
+    finally:
+        stop(process)
+
+
 def test_a_client_that_does_not_read_has_a_small_part_of_a_body_in_memory(tmp_path: Path) -> None:
     async def go() -> None:
         server, body, large = pipelining.Server(), bytes(5_000_000), LargeBodies(lambda: tmp_path)

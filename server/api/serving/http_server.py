@@ -388,10 +388,11 @@ def _joined(body: Iterable[bytes]) -> bytes:
 def most_connections() -> int:
     """Raise the limit for open files, and return how many connections it allows.
 
-    RESERVED_FILES are subtracted.
+    RESERVED_FILES are subtracted. Each connection may need two files: its socket, and the file with the body
+    that it sends or receives.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = MAX_CONNECTIONS + RESERVED_FILES
+    wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES
     files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return max(files - RESERVED_FILES, 1)
+    return max((files - RESERVED_FILES) // 2, 1)
