@@ -65,8 +65,11 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # Matches JSON strings, and numbers that Python's parser rejects without a position.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
+# Matches JSON strings. Runs in linear time.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # Matches JSON strings, empty lists and objects, and separators before a value. Runs in linear time.
-_VALUES = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|\[\s*+\]|\{\s*+\}|[\[{,]', re.DOTALL)
+_VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
+SHORT_CHARS = 64 * 1024  # Values in a text up to this length are counted without stopping, 10 times as fast.
 
 _ENDS = {"}": "object", "]": "list"}
 # Python's error messages → our messages.
@@ -89,6 +92,8 @@ def count_values(text: str, most: float) -> int:
 
     A string is counted as one value. Counting stops after `most` values.
     """
+    if len(text) <= SHORT_CHARS:
+        return int(min(_count_short(text), most + 1))
     return _count(text, most)[0]
 
 
@@ -102,6 +107,13 @@ def count_values_of_string(text: str, most: float) -> int:
     except (ValueError, RecursionError):
         pass  # a very long number, or deep nesting
     return count
+
+
+def _count_short(text: str) -> int:
+    """Return the number of values in a JSON text."""
+    text = "".join(_STRING.sub('"', text).split())
+    separators = text.count(",") + text.count("[") + text.count("{")
+    return 1 + separators - text.count("[]") - text.count("{}")
 
 
 def _count(text: str, most: float) -> tuple[int, int]:

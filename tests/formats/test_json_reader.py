@@ -1,13 +1,14 @@
 """JSON → tree: exact numbers, and what is wrong is said with its line."""
 
 import json
+import math
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.formats.json import count_values, count_values_of_string, read_json
+from server.formats.json import SHORT_CHARS, count_values, count_values_of_string, read_json
 from server.formats.tree import MAX_DIGITS, Plain, SyntaxProblem, typed
 from tests.waiting import computing_less_than
 
@@ -155,3 +156,8 @@ def test_a_key_that_stands_twice_among_many_is_found_at_once() -> None:
     keys = ",".join(f'"k{i}":0' for i in range(40_000))
     with computing_less_than(2), pytest.raises(SyntaxProblem, match='"k39999" occurs twice'):
         read_json(f'{{{keys},"k39999":0}}')
+
+
+@given(st.lists(st.sampled_from([*'"\\[]{},: \n\xa0x1', '"a"', "[]", "{ }"]), max_size=60).map("".join))
+def test_short_and_long_texts_are_counted_alike(text: str) -> None:
+    assert count_values(text, math.inf) == count_values(text + " " * SHORT_CHARS, math.inf)
