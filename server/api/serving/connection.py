@@ -1,9 +1,9 @@
-"""HTTP/1.1 on one connection. httptools (llhttp) parses the requests.
+"""HTTP/1.1 on one connection. Requests are parsed with httptools (llhttp).
 
 A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
-which receives the body and sends the response. Pipelined requests are queued, and handled one after the
-other, as fast as the client reads the responses. Connections are closed if the client neither sends nor reads
-anything for too long.
+which receives the body and sends the response. Pipelined requests are queued and handled one after the
+other, as fast as the client reads the responses. If a client neither sends nor reads anything for too long,
+its connection is closed.
 """
 
 import asyncio
@@ -66,10 +66,10 @@ _REFUSALS = {
 
 
 class Server(Protocol):
-    """Interface of the server for its connections.
+    """Interface of the server, as used by its connections.
 
-    `heads` caches parsed requests without a body, by their bytes. Clients often repeat a request, and a
-    cached one takes 40 µs instead of 50.
+    `heads` is a cache of parsed requests without a body. Its keys are the bytes of the requests. Clients
+    often repeat a request, and a cached request takes 40 µs instead of 50.
     """
 
     heads: dict[bytes, Environ]
@@ -88,7 +88,7 @@ class Server(Protocol):
 
 
 class _RefusedError(Exception):
-    """A request head is rejected with the given status."""
+    """A request head that is rejected with the given status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -137,12 +137,13 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the buffer for the next read.
 
-        All connections share it: asyncio calls `buffer_updated` before it reads again.
+        All connections share this buffer. This is safe because asyncio calls `buffer_updated` before the next
+        read.
         """
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse the bytes that were read."""
+        """Parse the bytes that were just read."""
         if self._lingers or (self._is_last and self._receiving is None):
             return
         data = bytes(self.server.buffer[:nbytes])
@@ -159,12 +160,14 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Handle the end of the client's data. Returns whether to keep the connection open for a response."""
+        """Handle the end of the client's data. Returns whether the connection should stay open for a
+        response.
+        """
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Clean up."""
+        """Clean up after the connection was closed."""
         self.is_open = False
         self._parser = None  # Breaks a reference cycle.
         self.resume_writing()
@@ -210,7 +213,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Create the exchange for a request."""
+        """Create the exchange for a request when its head is complete."""
         parser = self._parser
         assert parser is not None
         self._head_bytes = 0
@@ -244,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Number of bytes that the client has not acknowledged."""
+        """Return the number of bytes that the client has not acknowledged."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
@@ -269,7 +272,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """End an exchange. Then close the connection if `close`, otherwise handle the next request."""
+        """End an exchange. If `close` is True, close the connection. Otherwise handle the next request."""
         self._turn = None
         if close:
             self._close()
@@ -278,7 +281,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection if it is idle. Otherwise it closes after the next response."""
+        """Close the connection if it is idle. If it is busy, it closes after the next response."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
@@ -331,7 +334,7 @@ class Connection(asyncio.BufferedProtocol):
         return exchange
 
     def _keep_head(self, data: bytes) -> None:
-        """Cache the parsed request, if the bytes just read are exactly one request without a body."""
+        """Cache the parsed request if the bytes just read are exactly one request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -364,7 +367,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _leave(self) -> None:
-        """Handle the end of the client's data: break off its body, and notify its exchanges."""
+        """Handle the end of the client's data. Abort an incomplete body, and notify the exchanges."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -376,8 +379,8 @@ class Connection(asyncio.BufferedProtocol):
     def _parse(self, data: bytes) -> None:
         """Parse bytes. Raises HttpParserError.
 
-        No other protocol is supported, so `Upgrade` is ignored. httptools would not parse the body of such a
-        request. The head is therefore parsed again without that header.
+        The `Upgrade` header is ignored, because no other protocol is supported. httptools would not parse the
+        body of a request with this header. The head is therefore parsed again without the header.
         """
         while data:
             assert self._parser is not None
@@ -394,7 +397,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with a status. Earlier requests still get their responses."""
+        """Reject invalid bytes with a status. The responses to earlier requests are still sent."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -404,10 +407,10 @@ class Connection(asyncio.BufferedProtocol):
         self._receiving.break_off(BadRequestError("The body is incomplete, or its chunks are malformed"))
 
     def _close(self) -> None:
-        """Close the connection after sending everything.
+        """Close the connection after all bytes have been sent.
 
-        If the client is still sending, the connection keeps reading for a while. Closing it at once would
-        make the client lose the response.
+        If the client is still sending, the connection continues to read for a while. If it closed
+        immediately, the client would lose the response.
         """
         self._is_last = True
         self._waiting.clear()
@@ -428,7 +431,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request whose head has arrived, and its response."""
+    """A request whose head has arrived, together with its response."""
 
     # Defaults for most requests. As instance attributes they would take 0.5 µs per request.
     is_left = False  # whether the client has disconnected
@@ -445,7 +448,7 @@ class Exchange:
 
     @property
     def name(self) -> str:
-        """The client's address and port."""
+        """Return the client's address and port."""
         return self.connection.name
 
     # --- the body of the request -------------------------------------------------------------------
@@ -466,7 +469,7 @@ class Exchange:
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Handle that the rest of the body will not arrive."""
+        """Handle the case that the rest of the body will not arrive."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -496,12 +499,12 @@ class Exchange:
 
     @property
     def _expects(self) -> bool:
-        """Whether the client waits for 100 Continue before it sends the body."""
+        """Whether the client is waiting for `100 Continue` before it sends the body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Handle that the client has disconnected."""
+        """Handle a disconnect by the client."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -527,9 +530,9 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body is sent in parts.
+        """Send the head of a response whose body will be sent in parts.
 
-        Without Content-Length, the body is chunked.
+        If the headers have no Content-Length, the body is sent in chunks.
         """
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
@@ -538,7 +541,7 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send a part of the body. Returns its length."""
+        """Send a part of the body. Return the length of the part."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
@@ -550,11 +553,11 @@ class Exchange:
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection, without a response or with an incomplete one."""
+        """Close the connection. The response is missing or incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return the complete head, and decide whether to close the connection after the response."""
+        """Return the complete head. Also decide whether to close the connection after the response."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -563,7 +566,9 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Whether to close the connection rather than receive the rest of the body."""
+        """Whether so much of the body is missing that closing the connection is better than receiving the
+        rest.
+        """
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

@@ -1,15 +1,15 @@
-"""The HTTP server of one process: an event loop with connections, which calls a WSGI app.
+"""The HTTP server in one process. It consists of an event loop with connections, and calls a WSGI app.
 
-The work for a request runs in one of these places:
+Each request runs in one of these places:
 
 - Short content reads run on the event loop, because passing them to a thread would take longer.
-- Longer reads run on two threads. More would not help, because Python threads slow each other down.
-- Anything that may block runs in a thread pool: costly reads, writes, logins.
-- Requests that may wait for a remote accounts database have their own pools. So do uploads, which wait until
-  pictures are scaled.
+- Longer reads run on two threads. More threads would not help, because Python threads slow each other down.
+- Work that may block runs in a thread pool: costly reads, writes and logins.
+- Requests that may wait for a remote accounts database run in separate thread pools. Uploads run in a
+  separate pool too, because they wait until pictures are scaled.
 
-The event loop receives bodies before using a thread, so slow clients occupy no thread. Responses are sent as
-fast as the client reads. Only a part of a large file is in memory.
+The event loop receives a request's body before it uses a thread, so slow clients do not occupy threads. A
+response is sent as fast as the client reads it. Only a part of a large file is in memory at a time.
 """
 
 import asyncio
@@ -52,7 +52,7 @@ RESERVED_THREADS = 6  # Of WAITING_THREADS, a single client can't use this many.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # Status in the log if the client has disconnected.
 REFUSAL_PAUSE_S = 0.5  # Delay before rejecting a request on overload. It occupies no thread.
-MAX_CONNECTIONS = 4096  # Limit per process. Further clients wait until a connection closes.
+MAX_CONNECTIONS = 4096  # Limit per process. At this limit, new clients wait until a connection closes.
 RESERVED_FILES = 200  # Number of file descriptors reserved for other uses than connections.
 CLOSE_NOTICE_S = 1.0  # How long responses have `Connection: close` before idle connections are closed.
 BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that wait to be accepted.
@@ -61,7 +61,7 @@ MAX_JOINED_BYTES = 1024 * 1024  # Larger bodies in blocks, such as files, are no
 
 
 class Connections:
-    """The open connections of a process, by client address and port."""
+    """The open connections in a process. The keys are the clients' addresses and ports."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -81,7 +81,9 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unacknowledged bytes for each client still connected. Thread-safe."""
+        """Return the number of unacknowledged bytes for each of the clients that is still connected.
+        Thread-safe.
+        """
         found = {}
         for client in clients:
             one = self._open.get(client)
@@ -98,7 +100,7 @@ class Connections:
 
 
 class _Response(NamedTuple):
-    """The app's response. Large bodies and streams are sent in parts."""
+    """A response from the app. Large bodies and streams are sent in parts."""
 
     status: int
     headers: list[Header]
@@ -118,9 +120,9 @@ class _Postponed(NamedTuple):
 
 
 class HttpServer:
-    """HTTP server for a WSGI app, on a listening socket that several processes may share.
+    """HTTP server for a WSGI app. Several processes may share its listening socket.
 
-    - `folder` creates the folder for large bodies.
+    - `folder` is a function that creates the folder for large bodies.
     - `hub` sends event streams.
     - `observer` counts and logs requests.
     - `connections` registers the open connections.
@@ -154,19 +156,20 @@ class HttpServer:
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve until SIGTERM.
+        """Serve until SIGTERM arrives.
 
-        Then end all event streams, and finish requests that have started to arrive.
+        After SIGTERM, end all event streams, and finish each request of which any part has already arrived.
         """
         # `Connection.get_buffer` depends on the order in which this kind of event loop calls it.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, let clients move to another process, then end as with SIGTERM.
+        """Stop accepting connections, and let clients reconnect to another process. Then end as after
+        SIGTERM.
 
-        For CLOSE_NOTICE_S, responses announce that they close their connection. After that, idle connections
-        are closed.
+        For CLOSE_NOTICE_S, each response announces that its connection will be closed. After that, idle
+        connections are closed.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -216,7 +219,7 @@ class HttpServer:
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Handle a request on the event loop, or start to handle it on a thread."""
+        """Handle a request on the event loop, or pass it to a thread."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -301,7 +304,7 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in the appropriate thread pool. Returns a future."""
+        """Run a function for a request in the appropriate thread pool. Returns a future for the result."""
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
@@ -370,7 +373,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Let a hub send an event stream, unless the client has already disconnected."""
+    """Let a hub send an event stream to a client. Does nothing if the client has already disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -386,10 +389,10 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files, and return how many connections it allows.
+    """Raise the limit for open files to its maximum. Return how many connections this limit allows.
 
-    RESERVED_FILES are subtracted. Each connection may need two files: its socket, and the file with the body
-    that it sends or receives.
+    RESERVED_FILES are subtracted from the limit. Each connection may need two files: its socket, and a file
+    for the body that it sends or receives.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES

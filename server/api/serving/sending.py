@@ -1,9 +1,9 @@
 """Sending of large response bodies in parts, at the client's speed.
 
-Clients that read slowly must not fill the memory. Bodies that are being sent may occupy `MAX_MEMORY_BYTES` of
-a process. Beyond that, a body is moved to an unnamed file on the site's disk until the client has read it. If
-the files get too large, the client with the most bytes in files loses a connection, so that no client keeps
-others from large responses.
+Clients that read slowly must not fill the memory. In each process, the bodies that are being sent may use up
+to `MAX_MEMORY_BYTES`. If this limit is exceeded, a body is moved to an unnamed file on the site's disk until
+the client has read it. If these files become too large, one connection is closed: a connection from the
+client with the most bytes in files. This prevents one client from blocking large responses to other clients.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """Large bodies that a process is sending. Used on its event loop.
+    """Large bodies that a process is sending. May only be used on the process's event loop.
 
-    `folder` creates the folder for files.
+    `folder` is a function that creates the folder for files.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -67,7 +67,9 @@ class LargeBodies:
             self._forget(client, exchange)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Return whether a body of this size fits into files, after disconnecting clients with more bytes."""
+        """Whether a body of this size can be stored in a file. If necessary, clients with more bytes in files
+        are disconnected first.
+        """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
             if sum(totals.values()) + size <= MAX_FILE_BYTES:
@@ -113,7 +115,7 @@ def _refuse(exchange: Exchange) -> None:
 
 
 def _store(body: bytes, folder: Callable[[], Path]) -> IO[bytes]:
-    """Return an unnamed file with a body. Raises OSError."""
+    """Write a body to an unnamed file, and return the file. Raises OSError."""
     file = TemporaryFile(dir=folder())  # noqa: SIM115
     try:
         file.write(body)
