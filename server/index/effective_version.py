@@ -3,8 +3,8 @@
 - A reader of published content sees the published version.
 - A reader of drafts sees the draft. If there is no separate draft, it sees the published version.
 - A relation resolves to a version with the reader's status, in the locale of the document that contains the
-  relation. If that document has no locales, the relation resolves to the first locale in which its target
-  exists.
+  relation. If that document has no locales, the relation resolves to the first locale in which the reader
+  sees its target.
 """
 
 from collections.abc import Mapping
@@ -68,15 +68,12 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation resolves to. `versions` maps document id, locale and status to a
-    version.
+    """Return the version that a relation resolves to, or None. `versions` maps document id, locale and status
+    to a version.
 
-    Only the first locale in `locales` in which the document exists is considered. Returns None if the
-    document exists in none of them, or is not published in that locale.
+    It is the one in the first locale in `locales` in which the reader sees the document. A draft that the
+    reader does not see makes no difference: a null relation would tell them that it exists.
     """
-    status, edited = effective_status(type_, drafts), edited_status(type_)
-    for locale in locales:
-        version = versions.get((document_id, locale, status))
-        if version is not None or (document_id, locale, edited) in versions:
-            return version
-    return None
+    status = effective_status(type_, drafts)
+    found = (versions.get((document_id, locale, status)) for locale in locales)
+    return next((version for version in found if version is not None), None)

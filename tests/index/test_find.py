@@ -206,3 +206,53 @@ def test_lists_reflect_changed_files(make_api: MakeApi) -> None:
     api.site.refresh()
     assert api.get("/api/notes?filters[to][s]=two").ids == []
     assert api.get("/api/notes/related?populate=to").data["to"] is None
+
+
+# --- hidden drafts -------------------------------------------------------------------------------
+
+# Pages have no locales. Their relations lead to articles, which have some.
+RELATIONS = {
+    "one": relation("manyToOne", "article"),
+    "many": relation("manyToMany", "article"),
+    "any": {"type": "relation", "relation": "morphToOne"},
+    "part": {"type": "component", "component": "x.part"},
+}
+CAPE = {
+    **collection("article", {"title": translated(STRING)}, localized=True, drafts=True),
+    **collection("page", {"title": STRING, **RELATIONS}),
+    **component("x.part", {"one": relation("manyToOne", "article")}),
+    **documents(
+        "pages",
+        p={
+            "one": "cape",
+            "many": ["cape"],
+            "any": {"__type": "api::article.article", "documentId": "cape"},
+            "part": {"one": "cape"},
+        },
+    ),
+    "content/articles/cape.fr.json": '{"title": "Le cap"}',
+    "site.yaml": "locales: {default: en, available: [en, fr]}\n"
+    "roles: {public: {page: [find], article: [find]}}\n",
+}
+QUERIES = (
+    "populate[one]=true&populate[many]=true&populate[any]=true&populate[part][populate]=*",
+    "filters[one][title]=Le cap",
+    "filters[one][title][$null]=true",
+    "filters[one][id][$notNull]=true",
+    "filters[part][one][title][$startsWith]=Le",
+    "populate[many][count]=true",
+    "sort=one.title&populate=one",
+)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_draft_in_the_default_locale_does_not_change_what_the_public_reads(
+    make_api: MakeApi, query: str
+) -> None:
+    api = make_api(CAPE)
+    before = api.get(f"/api/pages?{query}", "public")
+    (api.root / "content/articles/cape.draft.json").write_text('{"title": "Hush"}')
+    api.site.refresh()
+    assert api.get("/api/articles?status=draft").ids == ["cape"]  # The draft was read.
+    assert api.get(f"/api/pages?{query}", "public").raw == before.raw
+    assert before.status == 200
