@@ -17,6 +17,7 @@ from server.schema.model import Schema, Type
 MARKDOWN = (".md", ".mdx", ".markdown")
 YAML = (".yaml", ".yml")
 TOML = ".toml"
+_DRAFT_SUFFIX = ".draft"
 ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 
@@ -64,6 +65,15 @@ class Layout:
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
+    @cached_property
+    def rules(self) -> tuple[object, ...]:
+        """Everything that determines which document a path belongs to, and whether it may be a draft."""
+        types = (
+            (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
+            for t in sorted(self.schema.content_types, key=lambda each: each.uid)
+        )
+        return self.settings.locales, tuple(types)
+
     def claim(self, path: str) -> Claim | None:
         """Return the claim for a path. If the path cannot be that of a document, return None."""
         for _, claim in self._claims(path):
@@ -82,7 +92,7 @@ class Layout:
 
         If `options.files` contains several patterns, `pattern` selects one of them.
         """
-        suffix = ".draft" if claim.draft else ""
+        suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
         pattern = pattern and pattern.replace("{initial}", _initial(claim.name))
         if pattern and "{locale}" in pattern:
@@ -156,9 +166,15 @@ def is_partial(path: str) -> bool:
     return name.startswith("_") and name.partition(".")[0] != "_index"
 
 
+def is_draft_name(path: str) -> bool:
+    """Whether a file is named as a draft, `NAME.draft`. If its type has no drafts, it is a document."""
+    stem = PurePosixPath(path).stem
+    return stem.endswith(_DRAFT_SUFFIX) and stem != _DRAFT_SUFFIX
+
+
 def _cut_draft(type_: Type, name: str) -> tuple[str, bool]:
-    if type_.draft_publish and name.endswith(".draft") and len(name) > len(".draft"):
-        return name.removesuffix(".draft"), True
+    if type_.draft_publish and name.endswith(_DRAFT_SUFFIX) and name != _DRAFT_SUFFIX:
+        return name.removesuffix(_DRAFT_SUFFIX), True
     return name, False
 
 

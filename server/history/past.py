@@ -13,6 +13,7 @@ from pathlib import Path
 
 from server.bounded import Cache
 from server.config.model import Settings, value_of, with_values
+from server.documents.path_rules import Layout
 from server.errors import ConflictError, SetupError
 from server.history.commit_files import (
     Blobs,
@@ -353,10 +354,18 @@ class PastStates:
         """Return the schema at a commit. Raises ConflictError if the configuration
         is invalid at that commit.
         """
+        return self._configuration_at(commit).schema
+
+    def layout(self, commit: str) -> Layout:
+        """Return the path rules at a commit. Raises ConflictError as `schema`."""
+        configuration = self._configuration_at(commit)
+        return Layout(configuration.schema, configuration.settings)
+
+    def _configuration_at(self, commit: str) -> Configuration:
         past = self._find_known(commit)
         if past is not None:
-            return past.configuration.schema
-        return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES))).schema
+            return past.configuration
+        return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES)))
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState | None = None) -> Configuration:
         """Return the configuration at a commit. If the schemas at different commits are identical, the same

@@ -25,6 +25,14 @@ from server.storage.git.uncommitted import changed_paths
 ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status letter; all others are updates
 
 
+# A function that returns a change as a caller sees it, or None. The commit is None for an uncommitted change.
+Seen = Callable[[Commit | None, FileChange], FileChange | None]
+
+
+def _unfiltered(commit: Commit | None, change: FileChange) -> FileChange:
+    return change
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """One change to one file of a document in a commit. `commit` is None for an uncommitted change.
@@ -129,13 +137,12 @@ class Versions:
         type_: Type,
         document_id: str,
         commit: str = "",
-        sees: Callable[[Claim], bool] = lambda _: True,
+        seen: Seen = _unfiltered,
     ) -> list[Version]:
         """Return the versions of a document, newest first. Uncommitted changes come before all commits.
 
         If `commit` is given, only versions up to that commit are returned, and `state` must be the state at
-        that commit. `sees` is a function that returns whether a path is visible. If a file was renamed from a
-        path that is not visible, the history of the file starts at the rename.
+        that commit. If a file was renamed from a path that `seen` hides, its history starts at the rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -143,29 +150,25 @@ class Versions:
         layout = Layout(state.schema, state.settings)
         claim = partial(_claim, timeline, layout)
         versions: list[Version] = []
-        followed, last_status = (
-            set(paths),
-            dict[str, str](),
-        )  # the status in the last commit that changed a path
+        followed, last_status = set(paths), dict[str, str]()  # the status in the last commit of each path
         for one in timeline.commits:
             for change in one.changes:
                 if change.path in followed:
                     last_status.setdefault(change.path, change.status)
-                    before = claim(change.before)
-                    if before is not None and not sees(before):
-                        creation = FileChange("A", change.path)
-                        versions.append(_version(type_, one, creation, claim(change.path), None))
-                        continue
-                    versions.append(_version(type_, one, change, claim(change.path), before))
-                    if change.status == "R":
+                    visible = seen(one, change)
+                    if visible is not None and visible.status != "A" and change.status == "R":
                         followed.add(change.before)
                 elif change.status == "R" and change.before in followed:
                     last_status.setdefault(change.before, "D")
-                    deletion = FileChange("D", change.before)
-                    versions.append(_version(type_, one, deletion, claim(change.before), None))
+                    visible = seen(one, FileChange("D", change.before))
+                else:
+                    continue
+                if visible is not None:
+                    path, before = visible.path, visible.before
+                    versions.append(_version(type_, one, visible, claim(path), claim(before)))
         committed = {path for path, status in last_status.items() if status != "D"}
         if not commit:
-            versions[:0] = self._uncommitted(type_, timeline, paths, committed, claim)
+            versions[:0] = self._uncommitted(type_, timeline, paths, committed, claim, seen)
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
@@ -195,6 +198,7 @@ class Versions:
         paths: Collection[str],
         committed: Collection[str],
         claim: "partial[Claim | None]",
+        seen: Seen,
     ) -> Iterator[Version]:
         """Yield the uncommitted changes to the files at `paths`. `committed` contains those paths whose files
         exist in the last commit.
@@ -210,7 +214,9 @@ class Versions:
             if (not is_committed and not exists) or (is_committed and path not in changed):
                 continue
             letter = "M" if is_committed and exists else "A" if exists else "D"
-            yield _version(type_, None, FileChange(letter, path), claim(path), None, parent=timeline.head)
+            change = seen(None, FileChange(letter, path))
+            if change is not None:
+                yield _version(type_, None, change, claim(path), None, parent=timeline.head)
 
 
 def _claim(timeline: Timeline, layout: Layout, path: str) -> Claim | None:
@@ -270,10 +276,10 @@ _UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
 
 
 def deleted_documents(
-    state: State, type_: Type, timeline: Timeline, root: Path, *, drafts: bool
+    state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
 ) -> list[Deleted]:
     """Return the documents that were deleted, most recently deleted first. Renamed documents are not
-    included.
+    included, and deletions that `seen` hides.
 
     The versions of each document start with the default locale. Unless `drafts` is set, only published
     versions are considered.
@@ -284,7 +290,7 @@ def deleted_documents(
     for (uid, document_id), paths in timeline.paths.items():
         if uid != type_.uid or document_id in existing or any((root / path).is_file() for path in paths):
             continue
-        deletions = list(_deletions(timeline, last_changes, paths, drafts=drafts))
+        deletions = list(_deletions(timeline, last_changes, paths, seen, drafts=drafts))
         if deletions:
             default_locale = state.settings.locales.default
             versions = sorted(
@@ -309,23 +315,21 @@ def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
 
 
 def _deletions(
-    timeline: Timeline, last_changes: dict[str, tuple[str, int, Commit]], paths: set[str], *, drafts: bool
+    timeline: Timeline,
+    last_changes: dict[str, tuple[str, int, Commit]],
+    paths: set[str],
+    seen: Seen,
+    *,
+    drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
     """Yield the deletions at these paths, with their position in the timeline. Renames are not included."""
     for path in sorted(paths):
         claim = timeline.claims[path]
-        status, position, commit = last_changes[path]
+        status, position, last = last_changes[path]
         if status == "renamed" or (claim.draft and not drafts):
             continue
-        version_status = DRAFT if claim.draft else PUBLISHED
-        if status == "D":
-            parent = commit.parents[0] if commit.parents else ""
-            yield (
-                position,
-                Version(claim.type, commit, parent, "", path, claim.locale, version_status, "delete"),
-            )
-        else:
-            version = Version(
-                claim.type, None, timeline.head, "", path, claim.locale, version_status, "delete"
-            )
-            yield _UNCOMMITTED_POSITION, version
+        deletion, commit = FileChange("D", path), last if status == "D" else None
+        if seen(commit, deletion) is None:
+            continue
+        position = position if commit else _UNCOMMITTED_POSITION
+        yield position, _version(claim.type, commit, deletion, claim, None, parent=timeline.head)

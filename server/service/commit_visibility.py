@@ -6,6 +6,7 @@ from server.auth.draft_visibility import may_see_all, may_see_file
 from server.auth.permissions import Actor, may_find
 from server.history.versions import Timeline
 from server.schema.model import UPLOAD
+from server.service.change_visibility import ChangeFilter
 from server.storage.git.log import Commit
 from server.storage.media import SIDECAR_SUFFIX, media_key
 
@@ -13,15 +14,16 @@ NEUTRAL_MESSAGE = "Changed documents"
 _DOCUMENT = "Bifolio-Document: "
 
 
-def message_for(actor: Actor, commit: Commit, timeline: Timeline) -> str:
+def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
     """Return the commit's message if the actor may see everything that the commit changed.
 
     Otherwise, return a neutral message, because the original message may mention hidden content. The neutral
     message includes only the trailers for documents and media that the actor may see.
     """
-    if actor.everything or _sees_all(actor, commit, timeline):
+    actor = changes.actor
+    if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
         return commit.message
-    visible_names = _visible_names(actor, commit, timeline) if _DOCUMENT in commit.message else ()
+    visible_names = _visible_names(commit, timeline, changes) if _DOCUMENT in commit.message else ()
     trailers = [
         line
         for line in commit.message.splitlines()
@@ -42,15 +44,15 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
     return all(may_see_file(actor, claim) for claim in subjects.claims)
 
 
-def _visible_names(actor: Actor, commit: Commit, timeline: Timeline) -> set[str]:
+def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
     """Return the names of those documents and media in the commit that the actor may see, as written in its
     trailers.
     """
     names = set()
     for change in commit.changes:
-        claim = timeline.claims.get(change.path)
-        if claim is not None and may_see_file(actor, claim):
+        claim, seen = timeline.claims.get(change.path), changes.change(commit, change)
+        if claim is not None and seen is not None and seen.path == change.path:
             names.add(f"{claim.type.singular}/{claim.document_id}")
-        elif claim is None and may_find(actor, UPLOAD) and (key := media_key(change.path)):
+        elif claim is None and may_find(changes.actor, UPLOAD) and (key := media_key(change.path)):
             names.add(f"upload/{key.removesuffix(SIDECAR_SUFFIX)}")
     return names

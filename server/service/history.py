@@ -2,22 +2,23 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from server.auth.draft_visibility import has_draft_permission, may_read_drafts, may_see_file
+from server.auth.draft_visibility import has_draft_permission, may_read_drafts
 from server.auth.permissions import may_find, require
 from server.documents.document import DRAFT, PUBLISHED
 from server.errors import ConflictError, ForbiddenError, NotFoundError
 from server.history.blame import MAX_VERSIONS, Blame, blame
 from server.history.differences import Content, Difference, content_at, differences, values_after
 from server.history.exposure import shows_more
+from server.history.former_layouts import FormerLayouts
 from server.history.past import PastStates, selection
 from server.history.restore import restore_values
 from server.history.versions import ACTIONS, Deleted, Timeline, Version, Versions, deleted_documents
 from server.history.viewer import Viewer
 from server.query.parse import read_status, written_locale
 from server.schema.model import Attribute, Schema, Type
+from server.service.change_visibility import ChangeFilter, change_filter
 from server.service.commit_visibility import message_for
 from server.service.document_write import Operation, Verb, permit
 from server.service.read import Caller, Params
@@ -133,7 +134,7 @@ class Histories:
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
-        self._versions = Versions(site, past.log)
+        self._versions, self._former = Versions(site, past.log), FormerLayouts(past)
 
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
@@ -149,10 +150,11 @@ class Histories:
         self.past.require_commits()
         is_selected = selection(self.past, since, author)
         timeline = self._versions.timeline(caller.state)
+        changes = self._changes(caller, timeline.head)
         return [
             (commit, documents)
             for commit in timeline.commits
-            if is_selected(commit) and (documents := list(_documents_of(commit, timeline, caller, type_)))
+            if is_selected(commit) and (documents := list(_documents_of(commit, timeline, changes, type_)))
         ]
 
     def of(
@@ -172,8 +174,8 @@ class Histories:
         self.past.require_commits()
         head = self.writes.head(caller)
         document_id = document_id or self._versions.single_id(state, type_, head)
-        may_see = partial(may_see_file, caller.actor)
-        versions = self._versions.of(state, type_, document_id, head, may_see)
+        changes = self._changes(caller, head or self.past.require_commits())
+        versions = self._versions.of(state, type_, document_id, head, changes.change)
         sees_drafts = _drafts_of(caller, type_)
         if not sees_drafts:
             versions = [version for version in versions if version.status != DRAFT]
@@ -192,11 +194,16 @@ class Histories:
         caller.budget.take_turn()
         self.past.require_commits()
         drafts, timeline = _drafts_of(caller, type_), self._versions.timeline(caller.state)
-        return type_, deleted_documents(caller.state, type_, timeline, self.site.root, drafts=drafts)
+        seen, root = self._changes(caller, timeline.head).change, self.site.root
+        return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
         """Return the commit's message, filtered by `message_for`."""
-        return message_for(caller.actor, commit, self._versions.timeline(caller.state))
+        timeline = self._versions.timeline(caller.state)
+        return message_for(commit, timeline, self._changes(caller, timeline.head))
+
+    def _changes(self, caller: Caller, head: str) -> ChangeFilter:
+        return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
         """Compare the versions at `since` and at `to`, each a commit, tag, branch or time. `to` "" means the
@@ -339,20 +346,20 @@ def require_history(caller: Caller, action: str = "read") -> None:
 
 
 def _documents_of(
-    commit: Commit, timeline: Timeline, caller: Caller, type_: str
+    commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
     """Yield the documents that a commit changed and that the caller may find."""
-    actor = caller.actor
-    for change in commit.changes:
-        claim = timeline.claims.get(change.path)
-        if claim is None or (type_ and type_ not in (claim.type.singular, claim.type.plural)):
+    for each in commit.changes:
+        change = changes.change(commit, each)
+        claim = timeline.claims.get(change.path) if change else None
+        if (
+            change is None
+            or claim is None
+            or (type_ and type_ not in (claim.type.singular, claim.type.plural))
+        ):
             continue
-        if may_see_file(actor, claim):
-            status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
-            before = timeline.claims.get(change.before)
-            if before is not None and not may_see_file(actor, before):
-                action = "create"
-            yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
+        status, action = DRAFT if claim.draft else PUBLISHED, ACTIONS.get(change.status, "update")
+        yield CommittedDocument(claim.type, claim.document_id, claim.locale, status, action)
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:

@@ -14,6 +14,7 @@ from server.history.differences import (
     differences,
     values_of,
 )
+from server.history.exposure import shows_more
 from server.history.past import PastStates
 from server.history.uncommitted import ChangedFile, changed_files, commit_changes
 from server.history.viewer import Viewer
@@ -65,7 +66,7 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
     require_history(caller)
     head, state = past.require_commits(), caller.state
     caller.budget.take_turn()
-    changed = changed_files(site, state, caller.actor)
+    changed = _visible_files(site, past, caller)
     part, viewer = changed[page.start : page.start + page.limit], Viewer(caller.actor, state)
     values = values_of(_store(site, state), [file.version(head) for file in part], caller.budget)
     files = []
@@ -87,7 +88,7 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
     if not isinstance(path, str) or not path:
         raise ValidationError("path must name a file, such as content/pages/about.md")
     caller.budget.take_turn()
-    changed = changed_files(site, state, caller.actor)
+    changed = _visible_files(site, past, caller)
     changed_file = next((file for file in changed if file.change.path == path), None)
     if changed_file is None:
         raise NotFoundError(f'"{path[:200]}" does not differ from the last commit')
@@ -109,8 +110,28 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
     require_history(caller, "commit")
     authorship = writes.authorship(caller)
     caller.budget.take_turn()
-    changed = changed_files(writes.site, caller.state, caller.actor)
+    changed = _visible_files(writes.site, writes.past, caller)
     return commit_changes(writes.site, changed, files, message, authorship)
+
+
+def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
+    """Return the changed files that the caller may see, both by the current schema and the committed one.
+
+    Otherwise a draft would be visible after its type lost its drafts, or a value that was private.
+    """
+    actor, schema = caller.actor, caller.state.schema
+    changed = changed_files(site, caller.state, actor)
+    if actor.everything:
+        return changed
+    try:
+        committed = past.schema(past.require_commits())
+    except ConflictError:  # Nothing was served at that commit.
+        return changed
+    return [
+        one
+        for one in changed
+        if one.change.status == "A" or one.type is None or not shows_more(schema, committed, one.type.uid)
+    ]
 
 
 def _is_document(one: ChangedFile) -> bool:

@@ -412,3 +412,107 @@ def test_a_draft_of_before_is_not_restored_where_the_type_no_longer_marks_drafts
     assert restore(api, "editor", "main~", "notes/a") == 404
     assert "walrus" not in api.read("content/notes/a.yaml")
     api.accounts.close()
+
+
+DRAFTED = {"drafts": True}
+MARKED = {"drafts": True, "draftWhen": {"draft": True}}
+
+
+def former_drafts(root: Path, path: str, before: dict[str, object], *, together: bool) -> Api:
+    """Return a site whose type had drafts, and no longer has. A draft was committed, and then deleted."""
+    note = f"content/notes/{path}.yaml"
+    write(root, {"site.yaml": SITE, **collection("note", {"title": STRING}, **before)})  # type: ignore[arg-type]
+    write(root, {"content/notes/a.yaml": "title: Seen\n"})
+    commit_all(root)
+    write(root, {note: "title: walrus\ndraft: true\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "Add walrus")
+    (root / note).unlink()
+    if not together:
+        git(root, "commit", "-qam", "Remove walrus")
+    write(root, collection("note", {"title": STRING}))
+    write(root, {"content/notes/a.yaml": "title: Seen twice\n"})
+    commit(root, 1)
+    made = make(root, {})
+    made.token("editor", may=["note.find", "note.findOne", *HISTORY])
+    made.token("drafts", may=["note.find", "note.findOne", "note.readDraft", *HISTORY])
+    return made
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize(("path", "before"), [("b.draft", DRAFTED), ("b", MARKED)])
+def test_a_former_draft_stays_hidden_when_its_type_has_no_drafts(
+    tmp_path: Path, path: str, before: dict[str, object], together: bool
+) -> None:
+    api = former_drafts(tmp_path, path, before, together=together)
+    paths = ("?type=note", "/notes?deleted=true", f"/notes/{path}", f"/notes/{path}/blame", "/notes/a")
+    editor, drafts = ({one: api.get(f"/history{one}", who) for one in paths} for who in ("editor", "drafts"))
+    for answer in editor.values():
+        assert not re.search(f'walrus|{re.escape(path)}"', answer.raw.decode())
+    assert [editor[one].status for one in paths] == [200, 200, 404, 404, 200]
+    assert editor["/notes?deleted=true"].data == []
+    assert [one["documentId"] for one in drafts["/notes?deleted=true"].data] == [path]
+    assert drafts[f"/notes/{path}"].status == 200
+    assert "Add walrus" in drafts["?type=note"].raw.decode()
+    api.accounts.close()
+
+
+def test_a_former_draft_appears_when_it_was_published(tmp_path: Path) -> None:
+    api = former_drafts(tmp_path, "b.draft", DRAFTED, together=True)
+    write(api.root, {"content/notes/b.draft.yaml": "title: Now public\n"})
+    commit(api.root, 2)
+    api.site.refresh()
+    (version,) = api.get("/history/notes/b.draft", "editor").data
+    assert (version["action"], version["attributes"]) == ("create", ["title"])
+    (api.root / "content/notes/b.draft.yaml").unlink()
+    commit(api.root, 3)
+    api.site.refresh()
+    (deleted,) = api.get("/history/notes?deleted=true", "editor").data
+    assert (deleted["documentId"], deleted["title"]) == ("b.draft", "Now public")
+    assert [one["action"] for one in api.get("/history/notes/b.draft", "editor").data] == ["delete", "create"]
+    api.accounts.close()
+
+
+def test_the_kept_file_of_a_former_draft_appears_when_the_type_loses_its_drafts(tmp_path: Path) -> None:
+    note = "content/notes/b.yaml"
+    drafts = collection("note", {"title": STRING}, drafts=True, draftWhen={"draft": True})
+    write(tmp_path, {"site.yaml": SITE, **drafts, note: "title: walrus\ndraft: true\n"})
+    commit_all(tmp_path)
+    write(tmp_path, {**collection("note", {"title": STRING}), note: "title: Public\n"})
+    commit(tmp_path, 1)
+    api = make(tmp_path, {})
+    api.token("editor", may=["note.find", "note.findOne", *HISTORY])
+    (version,) = api.get("/history/notes/b", "editor").data
+    assert (version["action"], version["attributes"]) == ("create", ["title"])
+    assert [one["action"] for one in api.get("/history/notes/b").data] == ["update", "create"]
+    listed = api.get("/history?type=note", "editor").data
+    assert [one["documents"][0]["action"] for one in listed] == ["create"]
+    api.accounts.close()
+
+
+@pytest.mark.parametrize(
+    ("before", "document"),
+    [
+        ({"title": STRING, **DRAFTED}, "b.draft"),
+        ({"title": STRING, **MARKED}, "b"),
+        ({"title": {"type": "string", "private": True}}, "b"),
+    ],
+)
+def test_uncommitted_changes_show_nothing_that_the_committed_schema_hides(
+    tmp_path: Path, before: dict[str, object], document: str
+) -> None:
+    note, options = f"content/notes/{document}.yaml", dict(before)
+    committed = collection("note", {"title": options.pop("title")}, **options)  # type: ignore[arg-type]
+    write(tmp_path, {"site.yaml": SITE, **committed, note: "title: walrus\ndraft: true\n"})
+    commit_all(tmp_path)
+    write(tmp_path, {**collection("note", {"title": STRING}), note: "title: Public\n"})
+    api = make(tmp_path, {})
+    api.token("editor", may=["note.find", "note.findOne", *HISTORY])
+    listed, found = "/history/uncommitted", f"/history/uncommitted/diff?path={note}"
+    assert "walrus" in api.get(found).raw.decode()
+    assert api.get(listed, "editor").data == []
+    assert api.get(found, "editor").status == 404
+    write(tmp_path, {"content/notes/new.yaml": "title: New\n"})
+    api.site.refresh()
+    assert [one["path"] for one in api.get(listed, "editor").data] == ["content/notes/new.yaml"]
+    api.accounts.close()

@@ -1,0 +1,92 @@
+"""Filter for changes to files in git: which of them a caller may see.
+
+A file must be visible both by the current schema and by the schema of its commit. Otherwise the drafts of a
+type that no longer has drafts would be shown as published documents.
+"""
+
+from dataclasses import dataclass, field
+
+from server.auth.draft_visibility import has_draft_permission, may_see_all, may_see_file
+from server.auth.permissions import Actor
+from server.documents.path_rules import Layout, is_draft_name
+from server.history.former_layouts import FormerLayouts
+from server.site.site import State
+from server.storage.git.log import Commit, FileChange
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """Filter for the changes that an actor may see. `head` is the last commit before uncommitted changes."""
+
+    actor: Actor
+    today: Layout
+    former: FormerLayouts
+    head: str
+    _seen: dict[tuple[Layout | None, str], bool] = field(default_factory=dict)  # cache
+    _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
+
+    def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
+        """Return a change as the actor sees it, or None. `commit` is None for an uncommitted change.
+
+        If the actor may not see the file before the change, it is new; if not after it, it is deleted.
+        """
+        if self.actor.everything:
+            return change
+        before, after = self._layouts(commit)
+        is_added, is_deleted = change.status == "A", change.status == "D"
+        path = change.before or change.path
+        sees_before = is_added or self._sees(before, path)
+        sees_after = is_deleted or self._sees(after, change.path)
+        if sees_before and sees_after:
+            return change
+        if sees_before and not is_added:
+            return FileChange("D", path)
+        return FileChange("A", change.path) if sees_after and not is_deleted else None
+
+    def sees_all(self, commit: Commit) -> bool:
+        """Return whether the actor saw everything that a commit changed, by the schema of that time."""
+        if self.actor.everything:
+            return True
+        layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
+        if len(commit.parents) > 1:  # git lists only the conflicts of a merge.
+            types = (type_ for layout in layouts for type_ in layout.schema.content_types)
+            return all(may_see_all(self.actor, type_) for type_ in types)
+        return not layouts or all(self.change(commit, one) == one for one in commit.changes)
+
+    def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
+        """Return the path rules before and after a commit."""
+        if commit is None:
+            return self._at(self.head), self.today
+        return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
+
+    def _at(self, commit: str) -> Layout | None:
+        """Return the path rules at a commit: `today` if they are the same."""
+        layout = self.former.at(commit) if commit else None
+        if layout is None:
+            return None
+        if layout not in self._current:
+            self._current[layout] = self.today if layout.rules == self.today.rules else layout
+        return self._current[layout]
+
+    def _sees(self, layout: Layout | None, path: str) -> bool:
+        key = layout, path
+        if key not in self._seen:
+            self._seen[key] = self._may_see(layout, path)
+        return self._seen[key]
+
+    def _may_see(self, layout: Layout | None, path: str) -> bool:
+        now = self.today.claim(path)
+        if now is not None and not may_see_file(self.actor, now):
+            return False
+        if layout is self.today:
+            return True
+        then = layout.claim(path) if layout else None
+        if then is not None:
+            return may_see_file(self.actor, then)
+        # Nothing was served from the file then, but its name says what it was.
+        return now is None or not is_draft_name(path) or has_draft_permission(self.actor, now.type.uid)
+
+
+def change_filter(actor: Actor, state: State, former: FormerLayouts, head: str) -> ChangeFilter:
+    """Return the filter for an actor in a state of the site."""
+    return ChangeFilter(actor, Layout(state.schema, state.settings), former, head)
