@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from server.api.monitoring.request_counts import BUCKET_BOUNDS_S, RequestCounts
-from server.api.monitoring.request_log import JsonHandler, request_id
+from server.api.monitoring.request_log import JsonHandler, request_id, tell
 from server.api.operations.table import OPERATIONS, ROUTES, route_of
 from tests.conftest import MakeApi
 from tests.servers import free_port, get, start, stop, wait, workers
@@ -220,3 +220,43 @@ def test_a_server_counts_and_logs_the_requests_of_all_its_workers(tmp_path: Path
 
 def count_of(found: Samples, route: str, status: str) -> float:
     return found["bifolio_requests_total", (("method", "GET"), ("route", route), ("status", status))]
+
+
+SECRET_QUERIES = (
+    *(
+        f"sort=title&{name}=walrus&page=2"
+        for name in (
+            "password", "newPassword", "currentPassword", "passwordConfirmation", "PASSWORD", "new_password",
+            "api_key", "apiKey", "api-key", "apikey", "key", "secret", "client_secret", "jwt",
+            "authorization", "access_token", "accessToken", "refreshToken", "resetPasswordToken", "token",
+            "id_token", "code", "confirmation", "user[password]", "%70assword", "new%50assword",
+            "user%5Bpassword%5D",
+        )
+    ),
+    "sort=title&password%3Dwalrus&page=2",
+    "sort=title;password=walrus&page=2",
+    "sort=title&password=a%26walrus=b&page=2",
+)  # fmt: skip
+
+
+def logged_query(capfd: pytest.CaptureFixture[str], query: str) -> str:
+    environ = {"PATH_INFO": "/api/notes", "QUERY_STRING": query, "REQUEST_METHOD": "GET"}
+    tell(environ, "1", 200, time.perf_counter())
+    shown: str = json.loads(capfd.readouterr().out)["query"]
+    return shown
+
+
+@pytest.mark.parametrize("query", SECRET_QUERIES)
+def test_the_log_shows_no_secret_of_a_query(capfd: pytest.CaptureFixture[str], query: str) -> None:
+    shown = logged_query(capfd, query)
+    assert "walrus" not in shown
+    assert shown.startswith("sort=title")
+    assert shown.endswith("page=2")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["filters[code][$eq]=GB&sort=keyword", "monkey=1&tokens=2", "=", "a&&b=", "filters[$and][0][key][$in]=k"],
+)
+def test_the_log_shows_all_other_parameters(capfd: pytest.CaptureFixture[str], query: str) -> None:
+    assert logged_query(capfd, query) == query

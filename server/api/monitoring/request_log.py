@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
 
 from server.api.operations.table import ROUTES, route_of
@@ -22,10 +23,15 @@ from server.site.site import State
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Longer paths and queries are truncated.
 SECRET_ROUTES = ("studio", "users")  # For these routes the query is omitted, since it may contain a key.
-# Parameters with secrets, which a client may send to any path by mistake.
-_SECRETS = re.compile(
-    r"((?:^|&)(?:key|code|confirmation|(?:access_?|refresh_?)?token|jwt|password|secret)=)[^&]*", re.I
-)
+# Parameters with secrets, which a client may send to any path by mistake: in lower case, without `_` and `-`.
+SECRET_PARAMETERS = frozenset(
+    {
+        "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
+        "currentpassword", "idtoken", "jwt", "key", "newpassword", "password", "passwordconfirmation",
+        "refreshtoken", "resetpasswordtoken", "secret", "token",
+    }
+)  # fmt: skip
+_PARAMETER = re.compile(r"[^&;]+")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _current = threading.local()
 
@@ -69,7 +75,17 @@ def _shown(path: str, query: str) -> str:
     """Return a query string for the log. Keys, codes, tokens and passwords are replaced."""
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
-    return _SECRETS.sub(r"\1…", query) if "=" in query else query
+    return _PARAMETER.sub(_masked, query)
+
+
+def _masked(found: re.Match[str]) -> str:
+    """Return a parameter for the log: if its name is that of a secret, without its value."""
+    parameter = found[0]
+    name, equals, _ = unquote(parameter).partition("=")
+    last = name.rpartition("[")[2].rstrip("]")  # user[password]
+    if not equals or last.lower().replace("_", "").replace("-", "") not in SECRET_PARAMETERS:
+        return parameter
+    return f"{name}=…"
 
 
 class JsonHandler(logging.Handler):
