@@ -124,17 +124,18 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     assert isinstance(after, Document)
     old = _values(before) if isinstance(before, Document) else {}
     new = _values(after)
-    attributes = after.type.attributes
-    names = (*attributes, *(name for name in old if name not in attributes))
-    changed = [name for name in names if not same_values(old.get(name), new.get(name))]
+    former = before.type.attributes if isinstance(before, Document) else {}
+    attributes = {**former, **after.type.attributes}  # A removed attribute is described by the earlier schema.
+    changed = [name for name in attributes if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
     shown = tuple(
         name
         for name in changed
-        if name not in attributes or _differs_visibly(attributes[name], old.get(name), new.get(name))
+        if _is_shown(former.get(name, attributes[name]))
+        and _differs_visibly(attributes[name], old.get(name), new.get(name))
     )
-    links = ((n, _changed_links(attributes[n], old.get(n), new.get(n))) for n in shown if n in attributes)
+    links = ((n, _changed_links(attributes[n], old.get(n), new.get(n))) for n in shown)
     return _Difference(
         shown, hidden=before is not None and not shown, links=tuple((n, uids) for n, uids in links if uids)
     )
@@ -172,12 +173,7 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the target types of an attribute's changed relations, if nothing else visible has changed.
-
-    For a relation to a single type, the result is empty: the schema already says which type it is.
-    """
-    if attribute.type == "relation" and not attribute.polymorphic:
-        return ()
+    """Return the target types of an attribute's changed relations, if nothing else visible has changed."""
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))

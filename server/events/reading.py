@@ -28,8 +28,9 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
     - A deletion is visible if the actor could see the document before.
     - Hidden events are only visible to actors with full access.
-    - Relations to types that the actor may not find are removed from `changed`. If no attribute remains in an
-      update or publish event, the event is not visible.
+    - An attribute is removed from `changed` if the current schema hides it, or if it is or was a relation to a
+      type that the actor may not find. If no attribute remains in an update or publish event, the event is not
+      visible.
     """
     if event.hidden and not actor.everything:
         return None
@@ -53,11 +54,13 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
     """Whether an actor may see that an attribute has changed. `Event` describes `links`."""
-    if links:
-        return any(may_find(actor, uid) for uid in links)
-    if attribute is None or attribute.type != "relation" or not attribute.target:
+    if links and not any(may_find(actor, uid) for uid in links):
+        return False
+    if attribute is None:
         return True
-    return may_find(actor, attribute.target)
+    if not attribute.visible:
+        return actor.everything
+    return attribute.type != "relation" or not attribute.target or may_find(actor, attribute.target)
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:

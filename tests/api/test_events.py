@@ -13,7 +13,7 @@ from server.events.model import Event
 from server.events.recorder import Recorder
 from tests.conftest import MakeApi, MakeSite
 from tests.postgres import IN_BOTH_DATABASES
-from tests.sites import STRING, Api, collection, component, load, relation, with_accounts
+from tests.sites import STRING, Api, collection, component, load, relation, with_accounts, write
 
 FILES = {
     **collection(
@@ -152,7 +152,7 @@ def test_a_change_of_targets_is_told_to_those_who_may_find_them(make_api: MakeAp
     api.site.record()
     (api.root / "content/notes").mkdir(exist_ok=True)
 
-    def write(about: str, inside: str = "", file: str = "", text: str = "t") -> list[list[str]]:
+    def put(about: str, inside: str = "", file: str = "", text: str = "t") -> list[list[str]]:
         def targets(letters: str) -> list[dict[str, str]]:
             uids = {"d": "api::dossier.dossier", "t": "api::tag.tag"}
             return [{"__type": uids[letter], "documentId": letter} for letter in letters]
@@ -165,14 +165,61 @@ def test_a_change_of_targets_is_told_to_those_who_may_find_them(make_api: MakeAp
         assert len(found["full"]) == 1
         return [event["changed"] for event in found["reader"]]
 
-    write("d")
-    assert write("") == write("d") == []
-    assert write("dt") == [["about"]]
-    assert write("t") == []
-    assert write("t", "d") == write("t", "d", "d") == write("t", "d") == write("t", "d", "d") == []
-    assert write("t", "d", "d", "u") == [["box"]]
-    assert write("td", "dt", "d", "u") == [["box"]]
-    assert write("t", "dt", "", "v") == [["box"]]
+    put("d")
+    assert put("") == put("d") == []
+    assert put("dt") == [["about"]]
+    assert put("t") == []
+    assert put("t", "d") == put("t", "d", "d") == put("t", "d") == put("t", "d", "d") == []
+    assert put("t", "d", "d", "u") == [["box"]]
+    assert put("td", "dt", "d", "u") == [["box"]]
+    assert put("t", "dt", "", "v") == [["box"]]
+
+
+def test_names_that_are_or_were_hidden_are_not_told_after_a_change_of_the_schema(make_api: MakeApi) -> None:
+    hidden = {
+        "secret": {**STRING, "private": True},
+        "pin": {"type": "password"},
+        "file": relation("manyToOne", "dossier"),
+        "about": {"type": "relation", "relation": "morphToOne"},
+    }
+    about = {"__type": "api::dossier.dossier", "documentId": "d"}
+    full = {"title": "One", "secret": "S", "pin": "P", "file": "d", "about": about, "bygone": "B"}
+    before = {"title": STRING, "bygone": STRING, **hidden}
+    api = make_api({**FILES, **collection("note", before), "content/notes/n.json": json.dumps(full)})
+    api.token("finder", may=["note.find", "dossier.find"])
+    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+
+    def changed(who: str) -> list[list[str]]:
+        events = api.get("/events?types=note&events=entry.update", who).body["data"]
+        return [event["changed"] for event in events]
+
+    def change(attributes: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        write(api.root, {**collection("note", attributes), "content/notes/n.json": json.dumps(values)})
+        api.site.refresh()
+
+    change({"title": STRING}, {"title": "One"})  # Attributes and values are removed together.
+    assert (changed("public"), changed("finder")) == ([["bygone"]], [["bygone", "file", "about"]])
+    change(before, full)
+    change({**before, "secret": STRING, "pin": STRING}, {**full, "title": "2", "secret": "T", "pin": "Q"})
+    assert changed("public")[-1] == ["title"]  # The values before were private.
+    change({**before, "secret": STRING, "pin": STRING}, {**full, "title": "3", "secret": "U", "pin": "R"})
+    assert changed("public")[-1] == ["title", "secret", "pin"]
+    change(before, {**full, "title": "4", "secret": "V", "pin": "S"})
+    assert changed("public")[-2:] == [["title"], ["title"]]  # In an earlier event, too.
+
+
+def test_a_relation_stays_hidden_in_earlier_events_when_it_is_removed(make_api: MakeApi) -> None:
+    note = {"title": STRING, "file": relation("manyToOne", "dossier")}
+    api = make_api({**FILES, **collection("note", note), "content/notes/n.json": '{"title": "One"}'})
+    api.site.observe(Recorder(api.root, accounts=api.site.state.settings.accounts))
+    api.site.record()
+    write(api.root, {"content/notes/n.json": '{"title": "Two", "file": "d"}'})
+    api.site.refresh()
+    write(api.root, collection("note", {"title": STRING}))
+    api.site.refresh()
+    (event,) = api.get("/events?events=entry.update", "public").body["data"]
+    assert event["changed"] == ["title"]
 
 
 def test_who_made_a_change_is_told_to_those_who_may_read_the_history(api: Api) -> None:
