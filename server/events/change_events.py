@@ -125,7 +125,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     old = _values(before) if isinstance(before, Document) else {}
     new = _values(after)
     former = before.type.attributes if isinstance(before, Document) else {}
-    attributes = {**former, **after.type.attributes}  # A removed attribute is described by the earlier schema.
+    attributes = {**former, **after.type.attributes}  # A removed attribute is described by the old schema.
     changed = [name for name in attributes if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None

@@ -91,7 +91,7 @@ class _Audience:
     def __init__(self, stream: Stream) -> None:
         self.authorization, self.actor = stream.authorization, stream.actor
         self.selection = stream.selection
-        self.streams, self.checked = 0, time.monotonic()
+        self.streams, self.checked = 0, 0.0  # when the actor was last identified again
 
 
 class _Open:
@@ -140,6 +140,7 @@ class Hub:
         # `recent` has the events after number `floor`, up to `head`. All events up to `number` were read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
+        self._read_at = time.monotonic()  # when the newest events were read
         self._pool = ThreadPoolExecutor(2, "events")
         self._busy = asyncio.Event()  # set while streams are open
         self._tasks: list[asyncio.Task[None]] = []
@@ -198,6 +199,7 @@ class Hub:
             await self._busy.wait()
             try:
                 await self._read_new()
+                await self._check_behind()
                 await self._send_recent()
                 await self._send_older()
                 await self._send_presence()
@@ -233,25 +235,41 @@ class Hub:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
             now = time.monotonic()
-            due = [one for one in self._audiences.values() if one.checked + HEARTBEAT_INTERVAL_S <= now]
-            actors: dict[str, Actor | None] = {}
-            for audience in due:
-                audience.checked = now
-                if audience.authorization not in actors:
-                    actors[audience.authorization] = await self._identify(audience)
-                if actors[audience.authorization] != audience.actor:
-                    self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
+            audiences = self._audiences.values()
+            await self._check([one for one in audiences if one.checked + HEARTBEAT_INTERVAL_S <= now])
 
-    async def _identify(self, audience: _Audience) -> Actor | None:
-        """Return the caller's current actor, or None if access was revoked.
+    async def _check_behind(self) -> None:
+        """Check the callers that are about to be sent events, if they were last checked before the newest
+        event was read. Nobody is sent an event after losing the permission to see it.
+        """
+        audiences = {stream.audience for stream in self._behind}
+        await self._check([one for one in audiences if one.checked <= self._read_at])
 
-        During an outage of the accounts database, return the previous actor."""
-        try:
-            return await self._run(self._source.identify, audience.authorization)
-        except UnavailableError:
-            return audience.actor
-        except ApiError:
-            return None
+    async def _check(self, audiences: Collection[_Audience]) -> None:
+        """Identify the callers again, and end the streams of those whose access has changed."""
+        if not audiences:
+            return
+        now = time.monotonic()
+        actors = await self._run(self._identify, {one.authorization for one in audiences})
+        for audience in audiences:
+            audience.checked = now
+            if actors.get(audience.authorization, audience.actor) != audience.actor:
+                self._disconnect([s for s in self._streams if s.audience is audience], ACCESS)
+
+    def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
+        """Return the current actor for each Authorization header, or None if access was revoked.
+
+        During an outage of the accounts database, a header is missing: its actor remains.
+        """
+        actors: dict[str, Actor | None] = {}
+        for authorization in authorizations:
+            try:
+                actors[authorization] = self._source.identify(authorization)
+            except UnavailableError:
+                continue
+            except ApiError:
+                actors[authorization] = None
+        return actors
 
     # --- sending -------------------------------------------------------------------------------
 
@@ -269,6 +287,7 @@ class Hub:
                 continue
             sendable = [event for event in events if event.seq <= number]
             if sendable:
+                self._read_at = time.monotonic()
                 self._recent.extend(sendable)
                 self._head = sendable[-1].seq
                 self._behind |= self._streams - self._slow
@@ -329,6 +348,8 @@ class Hub:
         if passed < (IDLE_PRESENCE_INTERVAL_S if is_idle else PRESENCE_INTERVAL_S):
             return
         self._presence_version, self._presence_at = version, time.monotonic()
+        if not is_idle:
+            await self._check({stream.audience for stream in self._watching})
         present = await self._run(self._presence.read)
         for stream in self._watching - self._slow:
             document = stream.audience.selection.presence

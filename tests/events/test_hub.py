@@ -217,6 +217,33 @@ def test_who_may_not_any_more_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> N
     play(scenario)
 
 
+@pytest.mark.parametrize("lost", [UnauthorizedError(), Actor("editor", frozenset({"note.find"}))])
+def test_no_event_after_the_loss_of_a_permission_is_sent(lost: Actor | ApiError) -> None:
+    async def scenario(streams: Streams) -> None:
+        editor, reader = streams.open("a"), streams.open("b", PUBLIC)
+        streams.log.append(2)
+        await until(lambda: editor.events == [1, 2])
+        streams.log.actors["editor"] = lost
+        streams.log.append(2)
+        await until(lambda: reader.events == [2, 4])
+        await until(lambda: editor.ended)
+        assert (editor.events, editor.told[-1]) == ([1, 2], "goaway")
+        assert not reader.ended
+
+    play(scenario)
+
+
+def test_a_stream_of_a_caller_who_lost_a_permission_before_it_opened_gets_no_event() -> None:
+    async def scenario(streams: Streams) -> None:
+        streams.log.append(4)
+        streams.log.actors["editor"] = UnauthorizedError()  # After the request was accepted.
+        editor = streams.open("a", position=0)
+        await until(lambda: editor.ended)
+        assert editor.events == []
+
+    play(scenario)
+
+
 def test_heartbeats_name_the_last_event_even_if_it_may_not_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hubs, "HEARTBEAT_INTERVAL_S", 0.02)
 
