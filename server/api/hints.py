@@ -81,6 +81,7 @@ class Hints:
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
         """Log the parameters of a content read that have no effect."""
         for name in names:
+            name = name.partition("=")[0]  # An encoded `=` does not end a name, and a secret may follow it.
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
                 self.parameters.warn(name, partial(_ignored, name[:MAX_SHOWN_CHARS]))

@@ -73,6 +73,11 @@ def test_a_token_without_bearer_is_refused_with_what_to_write(api: Api) -> None:
     ("query", "hint"),
     [
         (
+            "password%3Dwalrus",
+            '"password" is not a parameter and was ignored (logged once): '
+            "docs/querying.md lists the parameters",
+        ),
+        (
             "filter[title]=x",
             '"filter" is not a parameter and was ignored (logged once): did you mean "filters"?',
         ),

@@ -229,7 +229,7 @@ SECRET_QUERIES = (
             "password", "newPassword", "currentPassword", "passwordConfirmation", "PASSWORD", "new_password",
             "api_key", "apiKey", "api-key", "apikey", "key", "secret", "client_secret", "jwt",
             "authorization", "access_token", "accessToken", "refreshToken", "resetPasswordToken", "token",
-            "id_token", "code", "confirmation", "user[password]", "%70assword", "new%50assword",
+            "id_token", "resetToken", "code", "confirmation", "user[password]", "%70assword", "new%50assword",
             "user%5Bpassword%5D",
         )
     ),

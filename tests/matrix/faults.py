@@ -33,7 +33,14 @@ from server.index.snapshot import View
 from server.query.ast import Query
 from server.schema.model import Attribute, Schema, Type
 from server.search.find import Results, Scope, total
-from server.service import commit_visibility, describe_access, history, overview, read, search
+from server.service import (
+    change_visibility,
+    commit_visibility,
+    describe_access,
+    overview,
+    read,
+    search,
+)
 from server.service.cache_tags import tag_of_bytes
 from server.service.read import Reader
 from server.service.render import Renderer
@@ -146,7 +153,7 @@ def _tag_by_all_values(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _follow_renames_to_hidden_types(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "may_see_file", _always)
+    monkeypatch.setattr(change_visibility, "may_see_file", _always)
 
 
 def _show_messages_of_commits(monkeypatch: pytest.MonkeyPatch) -> None:

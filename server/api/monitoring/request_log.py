@@ -28,7 +28,7 @@ SECRET_PARAMETERS = frozenset(
     {
         "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
         "currentpassword", "idtoken", "jwt", "key", "newpassword", "password", "passwordconfirmation",
-        "refreshtoken", "resetpasswordtoken", "secret", "token",
+        "refreshtoken", "resetpasswordtoken", "resettoken", "secret", "token",
     }
 )  # fmt: skip
 _PARAMETER = re.compile(r"[^&;]+")
