@@ -1,4 +1,4 @@
-"""Computation of events from changes to documents, files and content types."""
+"""Computes events from changes to documents, media files and content types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -31,27 +31,31 @@ Version = Document | Unknown | None
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """The versions of a document in one locale. Both are None if the document does not exist."""
+    """The draft and the published version of a document in one locale. Both are None if the document does not
+    exist.
+    """
 
     published: Version = None
     draft: Version = None
 
     @property
     def edited(self) -> Version:
-        """The version that `status=draft` returns: the draft, or without a draft the published version."""
+        """The version that a read with `status=draft` returns. This is the draft, or the published version if
+        there is no draft.
+        """
         return self.published if self.draft is None else self.draft
 
 
 def key_of(document: Document) -> Key:
-    """Return the key for events about this document."""
+    """Return the key for events about a document."""
     return Key(document.type.uid, document.document_id, document.locale)
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document. `versions_of_files` has the key, status and version of each file, sorted by
-    path.
+    """Group versions by document. For each file, `versions_of_files` contains the key, status and version,
+    sorted by path.
 
-    If two files contain the same version, the first one is used.
+    If two files contain the same version, only the first file is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -64,7 +68,7 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events between two states of a document, in order."""
+    """Yield the events that lead from one state of a document to another, in order."""
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
@@ -96,9 +100,10 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if they are unknown.
+    """The visible attributes that differ between two versions. `changed` is None if these attributes are
+    unknown.
 
-    `hidden` is set if only private attributes differ. For `links`, see `Event`.
+    `hidden` is True if only private attributes differ. `Event` describes `links`.
     """
 
     changed: tuple[str, ...] | None
@@ -107,14 +112,14 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Whether every change to the edited version is also in the published version."""
+    """Whether the published version includes every change to the edited version."""
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return how two versions differ, or None if they are equal except for timestamps."""
+    """Return the difference between two versions. Returns None if they differ at most in their timestamps."""
     if before is after:
         return None
     if after is None:
@@ -173,7 +178,9 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the target types of an attribute's changed relations, if nothing else visible has changed."""
+    """Return the target types of the relations that changed in an attribute, if no other visible part has
+    changed.
+    """
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
     before, after = (dict(_links(attribute, value)) for value in (old, new))
@@ -181,7 +188,7 @@ def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str,
 
 
 def _without_links(value: object) -> tuple[object, ...]:
-    """Return a value's components as their visible attributes, without relations."""
+    """Return the components in a value as their visible attributes, without relations."""
     return tuple(
         (
             one.type.uid,
@@ -196,9 +203,9 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return relation targets grouped by type.
+    """Return the targets of relations, grouped by type.
 
-    Targets inside components are returned with their positions.
+    Targets inside components are returned together with their positions.
     """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
@@ -239,15 +246,15 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """Return a digest of every content type's and component's schema, by uid."""
+    """Return a digest of the schema of each content type and component, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each type whose digest differs.
+    """Yield an event for each type whose digests in `before` and `after` differ.
 
-    `schema` is the current one, with digests `after`.
+    `schema` is the current schema, which belongs to the digests in `after`.
     """
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
@@ -256,7 +263,7 @@ def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: S
 
 
 def digest(text: str) -> bytes:
-    """Return a 16-byte digest of a text."""
+    """Return a 16-byte digest of a string."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
@@ -266,7 +273,7 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events between a commit and the current state. They have neither number nor time.
+    """Return the events between a commit and the current state. These events have no number and no time.
 
     Files that are currently invalid are skipped. Raises ConflictError if the configuration in the commit is
     invalid.
