@@ -28,9 +28,9 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
     - A deletion is visible if the actor could see the document before.
     - Hidden events are only visible to actors with full access.
-    - An attribute is removed from `changed` if the current schema hides it, or if it is or was a relation to a
-      type that the actor may not find. If no attribute remains in an update or publish event, the event is not
-      visible.
+    - An attribute is removed from `changed` if the current schema hides it, or if it is or was a relation to
+      a type that the actor may not find. If no attribute remains in an update or publish event, the event is
+      not visible.
     """
     if event.hidden and not actor.everything:
         return None
