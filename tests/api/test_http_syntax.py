@@ -119,9 +119,9 @@ def test_a_client_that_asks_for_another_protocol_gets_this_one(server: Server, u
     assert server.title == "upgraded"
 
 
-def test_more_than_many_requests_at_once_are_left_for_another_connection(server: Server) -> None:
-    answer = server.exchange(head("GET", "/_health") * 1000)
-    assert 64 <= answer.count(b"HTTP/1.1 204 ") < 1000
+def test_any_number_of_requests_may_arrive_at_once(server: Server) -> None:
+    answer = server.exchange(head("GET", "/_health") * 1000 + head("GET", "/_health", CLOSE))
+    assert answer.count(b"HTTP/1.1 204 ") == 1001
 
 
 def test_what_follows_a_request_that_closes_is_not_read(server: Server) -> None:

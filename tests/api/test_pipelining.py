@@ -17,6 +17,7 @@ from server.api.serving.connection import (
     Exchange,
 )
 
+LAST = b"GET /%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 BODY = bytes(59_000)
 HEAD_BYTES = 60_000
@@ -139,6 +140,25 @@ def test_unread_responses_delay_the_next_requests() -> None:
     asyncio.run(go())
 
 
+@pytest.mark.parametrize("holds", [False, True])
+def test_any_number_of_requests_may_arrive_at_once(holds: bool) -> None:
+    async def go() -> None:
+        server, count = Server(), 1000
+        server.holds, server.body = holds, b"."
+        async with connected(server) as client:
+            sending = asyncio.create_task(send(client, requests(count) + LAST % count))
+            if holds:
+                await until(lambda: len(server.held) == 1)
+                await settle()
+                assert len(server.connections[0]._waiting) <= MAX_PIPELINED_REQUESTS
+                server.respond_all()
+            data = await read(client)
+            await sending
+            assert paths(data) == list(range(count + 1))
+
+    asyncio.run(go())
+
+
 def test_repeated_requests_wait_for_the_client_too() -> None:
     async def go() -> None:
         server = Server()
@@ -164,7 +184,7 @@ def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> 
     async def go() -> None:
         server, last = Server(), b""
         if end == "close":
-            last = b"GET /60 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+            last = LAST % 60
         elif end == "malformed":
             last = b"\0\r\n\r\n"
         async with connected(server) as client:

@@ -20,6 +20,7 @@ from server.api.serving.heads import (
     EncodedHead,
     bracketed,
     encode_head,
+    end_of_heads,
     environ_of,
     environ_of_connection,
     has_body,
@@ -32,13 +33,11 @@ HEAD_TIMEOUT_S = 30.0  # Maximum time for a request head, and between requests.
 MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with 431.
 MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # Longer targets are rejected with 414.
-MAX_PIPELINED_REQUESTS = 64  # If more requests are queued, the connection is closed.
-# Reading pauses if this much has arrived behind the request that is being handled.
-MAX_QUEUED_BYTES = 64 * 1024
+MAX_PIPELINED_REQUESTS = 64  # At most this many requests are parsed and queued. The bytes of others wait.
+MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if this much has arrived behind the current request.
 MAX_UNREAD_BYTES = 256 * 1024  # Reading from the client pauses if this much of a body is unprocessed.
 MAX_DISCARDED_BYTES = 64 * 1024  # If an unwanted body is longer, the connection is closed.
-# Limit for framing bytes in a chunked body, such as chunk extensions.
-MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024
+MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for framing bytes in a chunked body, such as extensions.
 FREE_CHUNK_BYTES = 16  # Allowance per chunk, for its size and line ends.
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
@@ -113,6 +112,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parsed: list[Environ] = []  # requests in the bytes just read
         self._receiving: Exchange | None = None  # the exchange whose body is still arriving
         self._waiting: deque[Exchange] = deque()
+        self._unparsed = b""  # bytes that were read, after MAX_PIPELINED_REQUESTS
         self._queued_bytes = 0  # that have arrived since the first of `_waiting`
         self._is_paused = False  # whether reading is paused
         self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
@@ -153,9 +153,10 @@ class Connection(asyncio.BufferedProtocol):
             self._hand_over(known, "1.1", keeps_alive=True).complete()
             self._receiving = None
         else:
-            self._feed(data, begins=begins)
+            self._unparsed += data
+            self._parse_requests()
         self._advance()
-        if self._waiting or self._receiving is not None:
+        if self._waiting or self._unparsed or self._receiving is not None:
             self._queued_bytes = queued + nbytes
             self.update_reading()
 
@@ -173,6 +174,7 @@ class Connection(asyncio.BufferedProtocol):
         self.resume_writing()
         self._leave()
         self._waiting.clear()
+        self._unparsed = b""
         self.server.closed(self)
 
     def pause_writing(self) -> None:
@@ -184,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
-        if self._waiting and self.is_open:
+        if (self._waiting or self._unparsed) and self.is_open:
             # Not now, because asyncio's transport is in the middle of writing, and must not be closed.
             self.loop.call_soon(self._advance)
 
@@ -192,7 +194,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_begin(self) -> None:
         """Start a new request."""
-        if len(self._waiting) >= MAX_PIPELINED_REQUESTS:
+        if len(self._waiting) > MAX_PIPELINED_REQUESTS:  # Their heads have unusual ends.
             self._is_last = True
         if self._is_last:
             raise _RefusedError(400)
@@ -266,7 +268,11 @@ class Connection(asyncio.BufferedProtocol):
     def update_reading(self) -> None:
         """Pause reading from the client while much of what it sent is unprocessed, otherwise resume."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
-        paused = behind or (self._receiving is not None and self._receiving.has_much_unread)
+        paused = (
+            behind
+            or bool(self._unparsed)
+            or (self._receiving is not None and self._receiving.has_much_unread)
+        )
         if paused != self._is_paused and self.is_open and not self._transport.is_closing():
             self._is_paused = paused
             self._transport.pause_reading() if paused else self._transport.resume_reading()
@@ -305,13 +311,20 @@ class Connection(asyncio.BufferedProtocol):
 
     # --- internal -----------------------------------------------------------------------------------
 
-    def _feed(self, data: bytes, *, begins: bool) -> None:
-        """Parse bytes. `begins`: they begin with a new request."""
-        nbytes = len(data)
+    def _parse_requests(self) -> None:
+        """Parse the bytes that were read, until MAX_PIPELINED_REQUESTS are queued."""
+        while self._unparsed and len(self._waiting) < MAX_PIPELINED_REQUESTS:
+            end = end_of_heads(self._unparsed, MAX_PIPELINED_REQUESTS - len(self._waiting))
+            data, self._unparsed = self._unparsed[:end], self._unparsed[end:]
+            self._feed(data)
+
+    def _feed(self, data: bytes) -> None:
+        """Parse bytes."""
+        begins = not self._in_head and self._receiving is None
         if self._receiving is None:
-            self._head_bytes += nbytes
+            self._head_bytes += len(data)
         else:
-            self._overhead += nbytes
+            self._overhead += len(data)
         try:
             self._parse(data if not begins or data.isascii() else with_escaped_target(data))
             if begins:
@@ -356,7 +369,11 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._advancing = True
         try:
-            while self._turn is None and self._waiting and self._drained is None and self.is_open:
+            while self._turn is None and self._drained is None and self.is_open:
+                if not self._waiting:
+                    self._parse_requests()
+                if not self._waiting:
+                    break
                 self._turn = exchange = self._waiting.popleft()
                 self.server.handle(exchange)
         finally:
@@ -414,6 +431,7 @@ class Connection(asyncio.BufferedProtocol):
         """
         self._is_last = True
         self._waiting.clear()
+        self._unparsed = b""
         if not self.is_open or self._lingers or self._transport.is_closing():
             return
         if self._refusal:

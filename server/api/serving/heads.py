@@ -33,6 +33,7 @@ _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
 # them, at 0.5 µs per comma or semicolon.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE")
 MAX_LIST_CHARS = 4096
+_HEAD_END = b"\r\n\r\n"
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
     "SERVER_SOFTWARE": "bifolio",
@@ -186,3 +187,13 @@ def _key(header: bytes) -> str:
         return ""
     name = header.decode("latin-1").upper().replace("-", "_")
     return name if name in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{name}"
+
+
+def end_of_heads(data: bytes, count: int) -> int:
+    """Return the index after the last of `count` request heads, or the length of the data if it has fewer."""
+    if data.count(_HEAD_END) <= count:
+        return len(data)
+    at = 0
+    for _ in range(count):
+        at = data.index(_HEAD_END, at) + len(_HEAD_END)
+    return at
