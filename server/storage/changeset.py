@@ -1,4 +1,4 @@
-"""Changeset: collects new file contents before they are written."""
+"""Changeset: the new contents of files, collected before any file is written."""
 
 import errno
 import os
@@ -14,20 +14,20 @@ from server.storage.read import refuse_unreadable
 
 
 class Files(Protocol):
-    """Interface of the files that a change is based on. These are a working tree or the files in a commit."""
+    """Interface to the files that a change is based on: either a working tree or the files in a commit."""
 
     def signature(self, path: str) -> Signature | None:
         """Return a file's signature, or None if the file is missing. Raises OSError."""
 
     def read(self, path: str) -> tuple[bytes, Signature]:
-        """Return a file's content and the signature that the file had at that time. Raises OSError."""
+        """Return a file's content, and the signature that the file had when it was read. Raises OSError."""
 
     def is_below_file(self, path: str) -> bool:
-        """Whether `path` can't be created because one of its parents is a file."""
+        """Whether `path` can't be created because one of its parent folders is actually a file."""
 
 
 class WorkingTree:
-    """The files of a site on disk."""
+    """The files in a site's folder on disk."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -48,15 +48,17 @@ class WorkingTree:
 
 
 class Changeset:
-    """New file contents by path, which have not been written yet. Each old file is read at most once.
+    """New contents of files, by path, which have not been written yet. Each existing file is read at most
+    once.
 
-    The changeset stores the signature of every file that it checks or reads. When the change is written, the
-    journal rejects it if a file to be replaced has a different signature.
+    The changeset stores the signature of every file that it checks or reads. When the new contents are
+    written, the journal rejects the change if the signature of a file has changed.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
         """Create an empty changeset based on `files`, by default the site's files on disk."""
-        self.root = root.resolve()  # With a relative root, each file would be treated as a link.
+        # Resolved, because with a relative root, each file would be treated as a symbolic link.
+        self.root = root.resolve()
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
         self._read: dict[str, bytes] = {}
@@ -65,7 +67,8 @@ class Changeset:
         self._relied_on: set[str] = set()
 
     def text(self, path: str) -> str:
-        """Return a file's text. It is the new text if there is one, or else the text on disk.
+        """Return the text of a file: the new text from this changeset if there is one, or else the text on
+        disk.
 
         Raises ConflictError if the file is missing or not UTF-8. Raises StorageError if it can't be read.
         """
@@ -89,16 +92,22 @@ class Changeset:
         return path in self._sources or self._signature(path) is not None
 
     def signature(self, path: str) -> Signature | None:
-        """Return the signature that a file had at its first check, or None if the file was missing."""
+        """Return the signature that a file had when this changeset first checked it, or None if the file was
+        missing.
+        """
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Require that a file is as the index has read it, although this change does not write it."""
+        """Require that a file does not change before this change is written, although this change does not
+        write it.
+        """
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return the files that this change relies on, in the form of writes that were not made."""
+        """Return the files passed to `rely_on`, as `Write` objects that are only used to check their
+        signatures.
+        """
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
         ]
@@ -108,9 +117,9 @@ class Changeset:
         self._texts[path] = text
 
     def put_file(self, path: str, source: Path) -> None:
-        """Set a file's new content to the content of the file `source`.
+        """Use the content of another file, `source`, as the new content of the file at `path`.
 
-        After the write, the caller may delete `source`.
+        The caller may delete `source` after the changeset was written.
         """
         self._signature(path)
         self._sources[path] = source
@@ -131,7 +140,7 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add the writes from another changeset, with the signatures that are stored there."""
+        """Add writes that were collected by an earlier changeset, including the signatures stored in them."""
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -153,14 +162,14 @@ class Changeset:
 
     @property
     def paths(self) -> set[str]:
-        """Return all paths that this changeset has checked or read."""
+        """Return the paths of all files that this changeset has checked or read."""
         return set(self._signatures)
 
     def require_sound(self) -> None:
-        """Raise an error if the new files can't be written or read back.
+        """Check that the new files can be written, and that Bifolio can read them again.
 
-        Raises PayloadTooLargeError for a text that is too large to be read back. Raises ConflictError if a
-        parent of a new file is a file.
+        Raises PayloadTooLargeError if a new text exceeds the limits for reading. Raises ConflictError if a
+        parent folder of a new file is actually a file.
         """
         for path, text in self.texts():
             refuse_unreadable(path, text)
@@ -169,7 +178,7 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the writes in this change. Files whose content stays the same are omitted."""
+        """Return the writes that this change requires. Files whose content stays the same are omitted."""
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

@@ -1,4 +1,4 @@
-"""JSON cache files with a checksum. The checksum reveals damage to the file."""
+"""JSON cache files that contain a checksum, with which damaged files are detected."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ _DIGITS = 32
 
 
 def write_checked(path: Path, value: object) -> None:
-    """Replace a file's content with a value and its checksum. Raises OSError."""
+    """Write a value and its checksum to the file at `path` as JSON. Raises OSError."""
     replace_file(path, encode_checked(value))
 
 
@@ -22,7 +22,10 @@ def encode_checked(value: object) -> bytes:
 
 
 def read_checked(path: Path) -> Any:
-    """Return the value in a file. Raises OSError if the file is missing, and ValueError if it is damaged."""
+    """Return the value in a file that `write_checked` wrote.
+
+    Raises OSError if the file is missing, and ValueError if it is damaged.
+    """
     data = json.loads(path.read_bytes())
     if not isinstance(data, dict) or data.get(_SUM) != _checksum(data.get(_VALUE)):
         raise ValueError(f"{path.name} is damaged")

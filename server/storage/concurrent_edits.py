@@ -1,9 +1,9 @@
-"""Atomic file replacement that detects edits by other programs at the same time.
+"""Atomic replacement of files that other programs may be editing.
 
 First, the new file and the old file are swapped. Then the old file is compared with the version on which the
 change was based. If another program has saved the file in between, or is waiting to open it, the swap is
-rolled back and the request fails with status 409. The system calls are in `storage.exchange`. Replaced files
-are in `storage.replaced`.
+rolled back and the request fails with status 409. The system calls are in `storage.exchange`. Files that were
+replaced are kept for a while by `storage.replaced`.
 """
 
 import errno
@@ -22,16 +22,18 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-_MAX_OPEN_FILES = 64  # Open files allow a rollback even if .bifolio/ is deleted; at most this many stay open.
+# Replaced files stay open, so that a rollback is possible even if .bifolio/ is deleted. At most this many are
+# open.
+_MAX_OPEN_FILES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """One prepared write.
+    """A new file that was written to the journal folder and is ready to replace the file at `target`.
 
-    `before` and `after` are the marks of the target (mtime, size, inode) before and after the write. A mark
-    is None if there is no file. `aside` is a path in the journal. Before the swap, it contains the new file.
-    After the swap, it contains the old file.
+    `before` and `after` are the marks (mtime, size, inode) of the file at `target` before and after the
+    replacement. A mark is None if there is no file at that time. `aside` is a path in the journal folder. It
+    contains the new file before the swap, and the old file after the swap.
     """
 
     write: Write
@@ -41,26 +43,25 @@ class StagedFile:
     after: FileMark | None
 
     def check(self) -> None:
-        """Raise ConflictError if the target has changed, and OSError if it is read-only."""
+        """Raise ConflictError if the file at `target` has changed, and OSError if it is read-only."""
         _require_unchanged(self.write.path, self.target, self.before, link_mark(self.target))
 
     def is_unedited(self) -> bool:
-        """Whether `aside` is still the staged file and has not changed."""
+        """Whether the file at `aside` is still the staged file, without changes."""
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
-        """Return this write as a step for the record of intent. Its paths are relative to `root`."""
+        """Return the step that describes this write in the record of intent, with paths relative to `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One completed swap. `former` is the old file, which is still open. It is None after the first
-    _MAX_OPEN_FILES swaps.
+    """One completed swap of a new file with the old file. `former` is the old file, which is still open.
 
-    `exact` means that `aside` is the replaced file itself. Otherwise it is a link to the file, or a copy that
-    was made just before the swap.
+    `former` is None after the first _MAX_OPEN_FILES swaps. `exact` means that the file at `aside` is the old
+    file itself. Otherwise it is a second link to the old file, or a copy made just before the swap.
     """
 
     step: StagedFile
@@ -69,18 +70,19 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether another program had replaced the target just before the swap.
+        """Whether another program had already replaced the target file just before the swap.
 
-        In this case, `aside` is neither the old file nor the new file.
+        In this case, the file at `aside` is neither the old file nor the new file.
         """
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
 
 
 def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, recovery: Recovery) -> None:
-    """Swap a staged file with its target, and append the result to `done`. Raises ConflictError.
+    """Swap a staged file with the file at its target path, and append the result to `done`.
 
-    The old file stays open until `open_files` is closed.
+    The old file stays open until `open_files` is closed. Raises ConflictError if another program has edited
+    the file.
     """
     step.check()  # Check first: opening the folder fails if it was deleted too.
     with open_folder(step.target.parent) as folder:
@@ -109,7 +111,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if another program had the replaced file open and has edited it."""
+    """Raise ConflictError if the old file was edited during the swap by a program that had it open."""
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -118,9 +120,9 @@ def confirm(replacement: Replacement) -> None:
 
 
 def _put(step: StagedFile, folder: int) -> bool:
-    """Move the staged file to its target. If the write deletes the target, move the target to `aside`.
+    """Move the staged file to its target path, or, for a deletion, move the target file to `aside`.
 
-    Return whether `aside` is now the replaced file itself.
+    Return whether the file at `aside` is now the old file itself, not a copy or link.
     """
     with naming(step.target):
         if step.after is None:
@@ -133,7 +135,7 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: if an OSError contains the staged file's name, replace that name with the target's
+    """Context manager: in OSErrors, replace the name of the temporary staged file with the target file's
     name.
     """
     try:
@@ -147,10 +149,10 @@ def naming(*target: Path) -> Iterator[None]:
 
 
 def roll_back(replacement: Replacement, recovery: Recovery) -> None:
-    """Restore the old target, unless another program has edited the new file.
+    """Put the old file back at its target path, unless another program has edited the new file.
 
-    If both files were edited, the edit at the target stays there, and the other file is moved to unsaved/.
-    They are not swapped again, because that could displace a third edit.
+    If both files were edited, the edit at the target path stays there, and the other file is moved to
+    unsaved/. The files are not swapped again in that case, because this could displace a third edit.
     """
     step, target = replacement.step, replacement.step.target
     if link_mark(target) != step.after:
@@ -171,7 +173,7 @@ def roll_back(replacement: Replacement, recovery: Recovery) -> None:
 
 
 def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
-    """Restore the old target from its open file. This is needed if the journal was deleted."""
+    """Restore the old file from the open file `former`. This is needed if the journal folder was deleted."""
     if replacement.step.before is None:
         os.unlink(replacement.step.target.name, dir_fd=folder)
     elif replacement.former:
@@ -180,10 +182,10 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark of a write's target.
+    """Return the mark that the file at `target` must have when the write replaces it.
 
-    Raises ConflictError if the target's signature differs from the signature when it was read. If a symbolic
-    link is deleted, the mark belongs to the link itself, because the file it points to may change.
+    Raises ConflictError if the file's signature has changed since the file was read. If the write deletes a
+    symbolic link, the mark is that of the link itself, because the file it points to may change.
     """
     try:
         itself = os.lstat(target)
@@ -204,7 +206,11 @@ def _require_unchanged(path: str, target: Path, before: FileMark | None, mark: F
 
 
 def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
-    """Return a file's mode; without `follow`, the mode of a link itself. Raises ConflictError, OSError."""
+    """Return the mode (permission bits) of a file. If `follow` is False, return the mode of a symbolic link
+    itself.
+
+    Raises ConflictError and OSError.
+    """
     try:
         return os.stat(target, follow_symlinks=follow).st_mode
     except FileNotFoundError as error:

@@ -1,5 +1,5 @@
-"""Texts of document files. New texts are created, and in existing texts only the changed values are
-rewritten.
+"""Text of document files: creates the text for new files, and rewrites only the changed values in existing
+text.
 
 After an edit, the text is parsed again and compared with the expected values. They can differ, for example if
 several values share a YAML anchor. In this case, the shared values are written out in full. If they still
@@ -30,11 +30,11 @@ FRONT_MATTER: Mapping[str, frontmatter.Handler] = {"yaml": frontmatter.YAML, "to
 
 
 def new_text(path: str, body: str | None, trees: Mapping[str, Any], matter: str = "yaml") -> str:
-    """Return the text for a new file with the values in `trees`. `body` is the attribute that is stored in
-    the Markdown body.
+    """Return the text for a new file at `path` that contains the values in `trees`, by attribute name.
 
-    `matter` is the format of the front matter, a key in FRONT_MATTER. Raises ConflictError for a value that
-    the format can't represent.
+    `body` is the name of the attribute that is stored below the front matter of a Markdown file. `matter` is
+    the format of the front matter, a key in FRONT_MATTER. Raises ConflictError for a value that the format
+    can't represent.
     """
     if path.endswith(".json"):
         return json_text(dict(trees), indent="  ") + "\n"
@@ -76,9 +76,10 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text after changing some attributes. The value REMOVE removes an attribute.
+    """Return a file's text with changed values for some attributes. The value REMOVE removes an attribute.
 
-    For the body attribute, None removes it, and WRITTEN_NULL writes an explicit null to the front matter.
+    `body` is the name of the attribute that is stored below the front matter of a Markdown file. For this
+    attribute, None also removes the value, and WRITTEN_NULL writes an explicit null to the front matter.
     Raises ConflictError if the text can't be changed without affecting other values.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
@@ -95,9 +96,10 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Return the text without the earlier values of repeated keys. Only the last value of a key is used.
+    """Remove duplicates of the given keys from a file's text. Of each key, only the last value is kept.
 
-    Raises ConflictError if the removal would change other values, for example through aliases.
+    Parsers use only that value. Raises ConflictError if the removal would change other values, for example
+    through aliases.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -136,7 +138,10 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 
 
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
-    """Edit a file's text. If `expand` is set, write out all attributes that have an anchor or alias."""
+    """Return a file's text with changed values.
+
+    If `expand` is set, values that share an anchor or alias are written out in full.
+    """
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
     if path.endswith(TOML):
@@ -167,9 +172,10 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a body value must be stored in the front matter.
+    """Whether a text can't be stored below the front matter, because it is empty or contains git conflict
+    markers.
 
-    This is the case if it is empty or contains git conflict markers.
+    Such a text is stored as a value in the front matter.
     """
     return text == "" or has_conflict(text)
 
@@ -177,9 +183,9 @@ def _only_in_matter(text: str) -> bool:
 def _change_body(
     rest: str, body: str, tree: Mapping[str, Tree], changes: dict[str, Any], newline: str
 ) -> str:
-    """Return the text below the front matter, with a new body.
+    """Return the text below the front matter after the value of the attribute `body` was changed.
 
-    If the new value must be stored in the front matter, it remains in `changes`.
+    The new value is removed from `changes`, unless it must be stored in the front matter.
     """
     new = changes.pop(body)
     if type(new) is Plain and is_null(new):

@@ -1,4 +1,4 @@
-"""Durable file operations: after a crash, each file contains either its old content or its new content."""
+"""File operations that survive a crash: after it, each file contains either its old or its new content."""
 
 import errno
 import os
@@ -14,10 +14,10 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Stage an existing file as `temporary`, through a hard link or a copy, and set its mode.
+    """Create the file `temporary` with the content of `source`, through a hard link or a copy, and set its
+    mode.
 
-    `source` still exists after that, because the change may be retried after a rollback. The caller deletes
-    it.
+    `source` is not deleted, because the change may be retried after a rollback. The caller deletes it later.
     """
     back_up(source, temporary)
     os.chmod(temporary, mode)
@@ -28,8 +28,9 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to a new file and set its mode. If that fails, delete the incomplete file and raise
-    OSError.
+    """Write bytes to the new file `temporary`, and set its mode.
+
+    If that fails, the incomplete file is deleted, and OSError is raised.
     """
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -46,10 +47,11 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the default mode of new files. To find it, create a file and delete it again.
+    """Return the mode that new files have by default. To find it, create a file at `path` and delete it
+    again.
 
-    The umask is not read directly: a process can read its umask only by changing it, which would affect files
-    that other threads create.
+    The umask is not read directly, because a process can read its umask only by changing it. That would
+    affect files that other threads create at the same time.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
     try:
@@ -60,7 +62,7 @@ def mode_of_new(path: Path) -> int:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Replace a cache file atomically, but without a sync.
+    """Replace the content of a cache file atomically, but without waiting until it is on disk.
 
     If this raises OSError, the old file is unchanged.
     """
@@ -75,7 +77,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file atomically. Only its owner can read it. An existing file stays as it is."""
+    """Create a file atomically that only its owner can read. If the file exists, it is not changed."""
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -88,7 +90,7 @@ def make_once(path: Path, data: bytes) -> None:
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Replace a file durably. Only its owner can read the new file."""
+    """Replace the content of a file, and wait until it is on disk. Only the owner can read the new file."""
     staged = _stage_private(path.parent, data)
     try:
         staged.replace(path)
@@ -111,7 +113,7 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a second name for a file or symbolic link. This is a hard link if possible, or else a copy."""
+    """Create a second name, `backup`, for a file or symbolic link: a hard link if possible, or else a copy."""
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:
@@ -119,8 +121,9 @@ def back_up(target: Path, backup: Path) -> None:
 
 
 def move(temporary: Path, name: str, folder: int) -> None:
-    """Rename a staged file to a name in an opened folder. If they are on different file systems, copy the
-    file.
+    """Rename the file `temporary` to `name` in the open folder `folder`.
+
+    If they are on different file systems, the file is copied.
     """
     try:
         os.replace(temporary, name, dst_dir_fd=folder)
@@ -133,7 +136,7 @@ def move(temporary: Path, name: str, folder: int) -> None:
 
 
 def copy(read: IO[bytes], name: str, folder: int) -> None:
-    """Copy an open file atomically to a name in an opened folder."""
+    """Copy an open file to the file `name` in the open folder `folder`, atomically."""
     near = f".{name}.{os.getpid()}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
@@ -150,7 +153,10 @@ def copy(read: IO[bytes], name: str, folder: int) -> None:
 
 
 def make_folders(folder: Path) -> list[Path]:
-    """Create and sync missing folders. Return the new folders, outermost first."""
+    """Create a folder and its missing parent folders, and sync them to disk.
+
+    Return the new folders, outermost first.
+    """
     missing = []
     while not folder.exists():
         missing.append(folder)
@@ -162,7 +168,7 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the list of files in a folder to disk. Without this, a crash can undo a rename in the folder."""
+    """Sync the list of names in a folder to disk. Otherwise a crash could undo renames in the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

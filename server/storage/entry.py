@@ -1,4 +1,4 @@
-"""Entry: the result of reading one file."""
+"""Entry: what was read from one file (a document, problems, or both)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,14 +12,15 @@ from server.storage.images.kinds import ImageSize
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Result of reading one file. It contains problems, and a document if the file could be parsed into one.
+    """Result of reading one file: the document in it, if the file could be parsed, and the problems found.
 
     - `digest` is the digest of the document file's bytes.
-    - `derived` contains timestamps from git or the file system for those that the file does not set.
-    - `beside` is the signature of the description, if the file is a media file.
+    - `derived` contains createdAt and updatedAt as derived from git or the file system, for files that do not
+      set them.
+    - `beside` is the signature of the description file, if the entry is for a media file.
 
-    If a media file is in a bucket, `path` is the path of its description, and `document.path` is the path of
-    the media file.
+    If the content of a media file is in a bucket, `path` is the path of the description, and `document.path`
+    is the path that the media file would have on disk.
     """
 
     path: str
@@ -32,14 +33,14 @@ class Entry:
 
     @property
     def broken(self) -> bool:
-        """Whether the file exists but can't be served.
-
-        In this case, its last good version is served, if there is one.
+        """Whether the file exists but contains no valid document. Then the file's last valid document is
+        served.
         """
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# A picture's size and its formats. Each is None for other files, or if it has not been computed.
+# The size of an image in pixels and its resized variants (formats). Each is None if the file is not an image,
+# or if it has not been computed yet.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

@@ -20,7 +20,7 @@ from pathlib import Path
 from server.storage.durable import back_up, move
 from server.storage.files import FileMark, file_mark, link_mark
 
-WRITER_TIMEOUT_S = 0.1  # Timeout for a program that has the file open for writing.
+WRITER_TIMEOUT_S = 0.1  # How long to wait for a program that has the file open for writing.
 _POLL_INTERVAL_S = 0.002
 _NOREPLACE, _EXCHANGE = 1, 2  # flags for renameat2
 # The system or file system does not support renameat2.
@@ -29,17 +29,17 @@ _AT_FDCWD = -100
 
 
 def exchange(aside: Path, target: Path, folder: int) -> bool:
-    """Swap `aside` and the target, a file in an opened folder. Return whether the swap was atomic. Raises
-    OSError.
+    """Replace the file at `target` with the file at `aside`, and move the old file to `aside`.
 
-    If the system can't swap files atomically, `aside` becomes a hard link to the old target, or a copy that
-    was made just before the replacement.
+    `folder` is the open folder that contains `target`. Return whether the swap was atomic. If the system does
+    not support an atomic swap, `aside` becomes a second link to the old file, or a copy that was made just
+    before the replacement. Raises OSError.
     """
     # The target comes first, so programs that watch its folder see a deletion and then a creation.
     if _rename((target.name, folder), (str(aside), _AT_FDCWD), _EXCHANGE):
         return True
     former = aside.with_suffix(".former")
-    former.unlink(missing_ok=True)  # A killed writer has left it.
+    former.unlink(missing_ok=True)  # Left by a writer that was killed.
     back_up(target, former)
     move(aside, target.name, folder)
     os.replace(former, aside)
@@ -47,9 +47,10 @@ def exchange(aside: Path, target: Path, folder: int) -> bool:
 
 
 def put_new(aside: Path, target: Path, folder: int) -> None:
-    """Rename a file to a new name in an opened folder.
+    """Move the file at `aside` to the unused path `target`. `folder` is the open folder that contains
+    `target`.
 
-    Raises FileExistsError if the name already exists, and OSError.
+    Raises FileExistsError if there is already a file at `target`. Raises OSError.
     """
     if _rename((str(aside), _AT_FDCWD), (target.name, folder), _NOREPLACE):
         return
@@ -63,9 +64,9 @@ def put_new(aside: Path, target: Path, folder: int) -> None:
 
 
 def move_aside(target: Path, folder: int, aside: Path) -> bool:
-    """Move a target from an opened folder to `aside`.
+    """Move the file at `target` to `aside`. `folder` is the open folder that contains `target`.
 
-    Return False if the target had to be copied, because `aside` is on another file system.
+    Return False if the file had to be copied because `aside` is on a different file system.
     """
     try:
         os.rename(target.name, aside, src_dir_fd=folder)
@@ -79,9 +80,9 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file that is open for reading and can detect programs that write to it in place.
+    """A file that is open for reading, and that detects whether other programs write to it in place.
 
-    On Linux, it can acquire a lease from the kernel. If a program then opens the file for writing, the
+    On Linux, it can acquire a lease from the kernel. If another program then opens the file for writing, that
     program has to wait until `release` is called or the file is closed.
     """
 
@@ -98,11 +99,11 @@ class Reader:
         return self.file.read()
 
     def has_bytes(self, data: bytes | None) -> bool:
-        """Whether the file contains exactly these bytes. Returns True if `data` is None."""
+        """Whether the file contains exactly the bytes `data`. If `data` is None, return True."""
         return data is None or self.read() == data
 
     def hold(self, wait_s: float = WRITER_TIMEOUT_S) -> bool:
-        """Acquire a lease, if the system supports leases.
+        """Acquire a lease on the file, if the system supports leases.
 
         Return False if another program still has the file open for writing after `wait_s` seconds.
         """
@@ -116,9 +117,10 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether the kernel has broken the lease.
+        """Whether another program is waiting to open the file for writing.
 
-        This means that another program is waiting to write to the file, or is writing to it after a timeout.
+        Also True if that program has already opened the file, because the kernel ends a lease after a
+        timeout.
         """
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
@@ -130,9 +132,9 @@ class Reader:
                 fcntl.fcntl(self.file.fileno(), fcntl.F_SETLEASE, fcntl.F_UNLCK)
 
     def _lease(self) -> int:
-        """Request a lease. The kernel grants it only if no program has the file open for writing.
+        """Request a lease on the file. The kernel grants it only if no program has the file open for writing.
 
-        Returns 0 for success, or else the errno. When another program breaks the lease, this process receives
+        Return 0 for success, or else the errno. When another program opens the file, this process receives
         the signal SIGURG, which has no effect.
         """
         if not hasattr(fcntl, "F_SETLEASE"):
@@ -146,7 +148,7 @@ class Reader:
 
 
 def open_reader(path: Path, held: ExitStack) -> Reader | None:
-    """Open a regular file. It stays open until `held` is closed.
+    """Open a regular file for reading. It stays open until `held` is closed.
 
     Return None for a symbolic link, a special file, or a file that can't be read.
     """
@@ -159,10 +161,11 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file or symbolic link has the mark `before` and the bytes `data`, and is not about to change.
+    """Whether a file or symbolic link still has the mark `before` and the content `data`, and nobody is
+    writing it.
 
-    The comparison of bytes detects edits within one clock tick that do not change the size. If `data` is
-    None, the bytes are not compared.
+    The bytes are compared because an edit within the same clock tick may leave size and mtime unchanged. If
+    `data` is None, the bytes are not compared.
     """
     with ExitStack() as held:
         reader = open_reader(path, held)
@@ -173,7 +176,7 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Call renameat2. Return False if the system does not support it. Raises OSError."""
+    """Call renameat2 with `flags`. Return False if the system does not support it. Raises OSError."""
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

@@ -1,6 +1,6 @@
-"""Exclusive lock on a file or folder, for several threads and processes.
+"""Exclusive lock on a file or folder, between threads and between processes.
 
-The kernel releases the lock if its process dies. Forked child processes do not inherit the lock.
+If a process dies, the kernel releases its lock. Child processes do not inherit the lock when they are forked.
 """
 
 import fcntl
@@ -15,13 +15,14 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Lock on one file or folder. Two FileLocks on the same path exclude each other, even within one process.
+    """Exclusive lock on one file or folder. Two FileLock objects for one path exclude each other, even in one
+    process.
 
-    A single FileLock is not thread-safe. Its `descriptor` is -1 while it is not locked.
+    A FileLock object must be used by only one thread. Its `descriptor` is -1 while it is not locked.
     """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Prepare a lock on `path`. If a file is missing, it is created when the lock is acquired.
+        """Prepare a lock on `path`. If the file does not exist, it is created when the lock is acquired.
 
         A missing folder is not created.
         """
@@ -29,7 +30,7 @@ class FileLock:
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
 
     def acquire(self, wait_s: float = 0.0) -> bool:
-        """Try for up to `wait_s` seconds to acquire the lock. Return whether that succeeded.
+        """Try for up to `wait_s` seconds to acquire the lock. Return whether it was acquired.
 
         Raises OSError if the path can't be opened, or if the file system does not support locks.
         """
@@ -57,9 +58,9 @@ class FileLock:
             self.close()
 
     def close(self) -> None:
-        """Close the file without unlocking it.
+        """Close the file descriptor without unlocking the file.
 
-        Other processes that have inherited the file descriptor still hold the lock.
+        If other processes have inherited the file descriptor, they still hold the lock.
         """
         if self.descriptor >= 0:
             os.close(self.descriptor)
@@ -68,7 +69,11 @@ class FileLock:
 
     @contextmanager
     def held(self, wait_s: float = 0.0) -> Iterator[bool]:
-        """Context manager: try to acquire the lock, and yield whether that succeeded. Raises OSError."""
+        """Context manager: try for up to `wait_s` seconds to acquire the lock, and yield whether it was
+        acquired.
+
+        Raises OSError.
+        """
         try:
             yield self.acquire(wait_s)
         finally:
@@ -84,8 +89,8 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close inherited locks in a forked child process, because flock() locks are shared with the parent
-    process.
+    """Close all inherited locks in a newly forked child process. Otherwise it would share them with its
+    parent.
     """
     for lock in tuple(_held):
         lock.close()

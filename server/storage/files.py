@@ -1,8 +1,8 @@
-"""Directory walk of a site. It lists the files with their signatures, which show changes without reading any
-content.
+"""Search for all files in a site's folders. It lists each file's signature, so that changed files are found
+without reading them.
 
-A symbolic link is followed if it points to a file of the same kind (`storage.links`). A link that is broken,
-circular or not allowed becomes a problem. An unreadable folder also becomes a problem.
+A symbolic link is followed if the rules in `storage.links` allow its target. A link that is broken, circular
+or not allowed becomes a problem. An unreadable folder also becomes a problem.
 """
 
 import os
@@ -26,7 +26,8 @@ DIGEST_BYTES = 16
 # Raised if the file is missing, or if one of its parent folders has become a file.
 MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
-# mtime in ns, size in bytes, inode, ctime in ns. Programs can reset the mtime, but not the ctime.
+# mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime to an earlier time, but not the
+# ctime.
 Signature = tuple[int, int, int, int]
 # A signature without the ctime, because renaming or linking a file changes its ctime.
 FileMark = tuple[int, int, int]
@@ -34,9 +35,10 @@ FileMark = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Walk:
-    """Result of a walk: the signature of each file by path, the problems, and the unreadable folders.
+    """Result of searching a site's folders: each file's signature by path, the problems, and the unreadable
+    folders.
 
-    `links` maps each symbolic link to its target. Both paths are relative to the site.
+    `links` maps the path of each symbolic link to the path of its target. Both are relative to the site.
     """
 
     files: dict[str, Signature] = field(default_factory=dict)
@@ -45,14 +47,16 @@ class Walk:
     links: dict[str, str] = field(default_factory=dict)
 
     def digest(self) -> int:
-        """Return a hash of all files that were found.
+        """Return a hash of all paths and signatures that were found.
 
         Hashes can be compared only between processes that were forked from the same parent.
         """
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the walk with few objects. This makes unpickling three times as fast."""
+        """Support fast pickling: the walk is stored as few objects, which makes unpickling three times as
+        fast.
+        """
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
 
@@ -64,27 +68,27 @@ def _walk_of(paths: str, numbers: list[int], problems: list[Problem], unread: li
 
 
 def signature(status: os.stat_result) -> Signature:
-    """Convert a stat result to a signature: mtime, size, inode and ctime."""
+    """Return the signature (mtime, size, inode and ctime) from a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns)
 
 
 def file_mark(status: os.stat_result) -> FileMark:
-    """Convert a stat result to a mark: mtime, size and inode."""
+    """Return the mark (mtime, size and inode) from a stat result."""
     return (status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def size_signature(size: int, mtime: int = 0) -> Signature:
-    """Return a signature for content that is not stored in a file."""
+    """Return a signature for content that is not stored in a file, such as a blob in git."""
     return (mtime, size, 0, 0)
 
 
 def last_change(signature: Signature) -> int:
-    """Return the time when a file last changed, in nanoseconds since 1970."""
+    """Return the time when a file with this signature last changed, in nanoseconds since 1970."""
     return max(signature[0], signature[3])
 
 
 def is_below_file(root: Path, path: str) -> bool:
-    """Whether `path` can't be created because one of its parents is a file."""
+    """Whether `path` can't be created because one of its parent folders is actually a file."""
     try:
         os.lstat(root / path)
     except NotADirectoryError:
@@ -95,12 +99,14 @@ def is_below_file(root: Path, path: str) -> bool:
 
 
 def below_file(path: str) -> ConflictError:
-    """Return the error for a new file that can't be created because one of its parents is a file."""
+    """Return the error to raise if `path` can't be created because one of its parent folders is actually a
+    file.
+    """
     return ConflictError(f"{path} needs a folder at a path where a file exists; move the file first")
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return a digest of DIGEST_BYTES bytes."""
+    """Return a digest of some bytes. It has a length of DIGEST_BYTES."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
@@ -121,10 +127,7 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return a file's mark, or None if the file is missing. Raises OSError.
-
-    If the file is a symbolic link, the mark belongs to the link itself.
-    """
+    """Return the mark of a file, or of a symbolic link itself. Return None if it is missing. Raises OSError."""
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:
@@ -132,8 +135,9 @@ def link_mark(path: Path) -> FileMark | None:
 
 
 def ignored(name: str) -> bool:
-    """Whether files with this name are never content: hidden files, editors' backups and locks, package
-    folders.
+    """Whether files with this name are never content.
+
+    This is true for hidden files, backups and lock files of editors, and folders of package managers.
     """
     return name.startswith((".", "#")) or name.endswith(("~", ".swp", ".tmp")) or name in SKIPPED_FOLDERS
 
@@ -148,12 +152,12 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether a path is not UTF-8 or contains an ignored name."""
+    """Whether a path is ignored because it is not valid UTF-8 or contains a name that is never content."""
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 
 def walk(root: Path, folders: Iterable[str]) -> Walk:
-    """List all files in the given folders of the site at `root`, recursively."""
+    """Return all files in the given folders of the site at `root` and their subfolders."""
     result = Walk()
     top = os.path.realpath(root)
     for folder in folders:
@@ -236,7 +240,11 @@ def _note_link(path: str, shown: str, top: str, result: Walk) -> None:
 
 
 def same_files(paths: Iterable[str], links: Mapping[str, str]) -> set[str]:
-    """Return the given paths, and all other paths that lead to the same files through symbolic links."""
+    """Return the given paths, and all other paths at which the same files can be reached through symbolic
+    links.
+
+    `links` maps the path of each symbolic link to the path of its target.
+    """
     result = set(paths)
     for link, target in links.items():
         result |= {target + path.removeprefix(link) for path in result if _is_below(path, link)}
@@ -250,10 +258,10 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether a walk is required to find the changes at these paths.
+    """Whether all folders must be searched to find the changes at these paths.
 
-    It is required for paths near `problems` from the last walk, paths with symbolic links, special files, and
-    paths that are not UTF-8.
+    This is necessary for symbolic links, special files, paths that are not UTF-8, and paths near the
+    `problems` from the last search. Otherwise checking the paths is enough.
     """
     odd = [problem.path for problem in problems]
     return any(

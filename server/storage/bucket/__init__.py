@@ -1,1 +1,1 @@
-"""Media in an S3-compatible bucket, with descriptions in git (docs/media.md)."""
+"""Media files in an S3-compatible bucket. Their descriptions stay in git (docs/media.md)."""

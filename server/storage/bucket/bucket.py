@@ -1,7 +1,7 @@
-"""Client for an S3-compatible bucket. Objects are named by the hashes of their contents.
+"""Client for an S3-compatible bucket. The key of each object is derived from the hash of its content.
 
 Credentials are read from the usual environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-AWS_SESSION_TOKEN, or obtained through the machine's role.
+AWS_SESSION_TOKEN. If these are not set, they are requested for the role that is assigned to the machine.
 """
 
 import hashlib
@@ -27,18 +27,22 @@ log = logging.getLogger("bifolio")
 
 CONNECT_TIMEOUT_S = 3
 REQUEST_TIMEOUT_S = 15
-COMMAND_REQUEST_TIMEOUT_S = 120  # Commands have longer timeouts, for slow connections.
+# Command-line commands have longer timeouts than the server, because they may run over slow connections.
+COMMAND_REQUEST_TIMEOUT_S = 120
 # The minimum size that S3 allows for a part of an upload. Two parts are in memory at a time.
 PART_BYTES = 5 * 1024 * 1024
-# While each range of a download takes less than FAST_RANGE_S, the next is twice as large, up to this size.
+# A download consists of ranges. If one range takes less than FAST_RANGE_S, the next range is twice as large,
+# up to this size.
 MAX_RANGE_BYTES = 64 * 1024 * 1024
 FAST_RANGE_S = 1.0
 READ_CHUNK_BYTES = 1024 * 1024
 MAX_CONCURRENT_PARTS = 2
 MAX_RETRIES = 2
-# Objects younger than this are not uploaded again. Must be less than media_garbage.GRACE_PERIOD.
+# An existing object is uploaded again only if it is older than this. Must be less than
+# media_garbage.GRACE_PERIOD.
 MIN_RESEND_AGE = timedelta(hours=12)
-BACKOFF_S = 1.0  # After a failure, this process rejects requests to the bucket for this long.
+# For this long after a failure, this process raises BucketError instead of sending requests to the bucket.
+BACKOFF_S = 1.0
 _CREDENTIALS = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
@@ -51,7 +55,9 @@ _UNUSED_PREFIX = "/.bifolio"  # No objects are stored below this prefix.
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object in a listing: its key without the prefix, its size in bytes, and the time of its upload."""
+    """One object in a bucket listing: its key (without the configured prefix), its size in bytes, and its
+    upload time.
+    """
 
     key: str
     size: int
@@ -59,7 +65,8 @@ class Listed:
 
 
 class Bucket:
-    """Client for the objects below a prefix in a bucket. Safe for several threads in one process.
+    """Client for the objects whose keys begin with a prefix in a bucket. Thread-safe, but each process needs
+    its own client.
 
     Methods raise BucketError if the bucket does not respond in time or rejects a request.
     """
@@ -92,11 +99,11 @@ class Bucket:
         self._away_until = 0.0  # in time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload an object with checksums, which the server verifies. Return False if the object already
-        exists.
+        """Upload the file `source` as an object. Return whether it was uploaded.
 
-        If the existing object is older than MIN_RESEND_AGE, it is uploaded again. Otherwise a running garbage
-        collection could delete it.
+        The storage server verifies checksums. An object that already exists is uploaded again only if it is
+        older than MIN_RESEND_AGE: this renews its age, so that a running garbage collection does not delete
+        it.
         """
         with self._requesting():
             try:
@@ -130,10 +137,10 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
-        """Download an object into a file and verify its hash.
+        """Download an object, write its content to the open file `into`, and verify the object's hash.
 
-        Raises MissingObjectError if the object is missing or damaged. In that case, the file may contain
-        wrong bytes.
+        Raises MissingObjectError if the object is missing or damaged. In that case, `into` may contain wrong
+        bytes.
         """
         digest, deadline = hashlib.sha256(), time.monotonic() + longest_s
         start, window = 0, PART_BYTES
@@ -177,14 +184,14 @@ class Bucket:
         return MissingObjectError("The media file is damaged in the bucket")
 
     def listed(self, prefix: str = "") -> Iterator[Listed]:
-        """Yield all objects below a prefix, sorted by key."""
+        """Yield all objects whose keys begin with `prefix`, sorted by key."""
         with self._requesting():
             for chunk in obstore.list(self._store, prefix or None):
                 for one in chunk:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return the time when an object was uploaded, or None if it is missing."""
+        """Return the time when the object with this key was uploaded, or None if there is no such object."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -192,26 +199,28 @@ class Bucket:
                 return None
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects. Missing objects are ignored."""
+        """Delete the objects with the given keys. Keys without an object are ignored."""
         with self._requesting():
             obstore.delete(self._store, list(keys))
 
     def sign(self, object_: StoredObject, seconds: int) -> str:
-        """Return a URL with which anyone can read an object for the given number of seconds. Sends no
-        request.
+        """Return a URL with which anyone can download an object for the given number of seconds.
+
+        The URL is computed locally, without a request to the bucket.
         """
         with self._requesting():
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Raise BucketError if the bucket can't be used."""
+        """Request a listing from the bucket. Raise BucketError if the bucket is unreachable or denies access."""
         for _ in self.listed(_UNUSED_PREFIX):
             return
 
     @contextmanager
     def _requesting(self) -> Iterator[None]:
-        """Context manager: convert failures to BucketError. After a failure, reject requests for BACKOFF_S
-        seconds.
+        """Context manager: convert errors in the block to BucketError.
+
+        For BACKOFF_S seconds after such an error, further requests raise BucketError at once.
         """
         if time.monotonic() < self._away_until:
             raise BucketError()

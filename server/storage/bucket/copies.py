@@ -1,7 +1,7 @@
 """Local cache of objects from a bucket. Most requests for media files are served from this cache.
 
-Objects are stored by key in .bifolio/media/, after their hashes have been verified. They can be deleted at
-any time. If the cache is full, the least recently used objects are evicted.
+After an object's hash has been verified, the object is stored in .bifolio/media/ under its key. Cached
+objects can be deleted at any time. If the cache is full, the least recently used objects are evicted.
 """
 
 import os
@@ -19,7 +19,8 @@ from server.errors import BusyError, StorageError
 from server.paths import STATE_FOLDER, state_folder
 from server.storage.bucket.stored import StoredObject
 
-# In each process, at most this many threads can wait for the bucket. All others can serve requests.
+# In each process, at most this many threads can wait for the bucket, so other threads remain free to serve
+# requests.
 MAX_CONCURRENT_FETCHES = 8
 QUEUE_TIMEOUT_S = 2.0  # Maximum wait before a fetch starts.
 FETCH_TIMEOUT_S = 60.0
@@ -28,14 +29,14 @@ _EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """Interface of a place from which objects are fetched. It is implemented by buckets."""
+    """Interface to a source of objects, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
-        """Write an object's content to a file. Raises BucketError."""
+        """Write the content of an object to the open file `into`. Raises BucketError."""
 
 
 class Copies:
-    """Object cache of the site at `root`. Safe for use by several threads and processes."""
+    """Cache of bucket objects for the site at `root`. Safe for use by several threads and processes."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -46,11 +47,10 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object. If it is not in the cache, fetch it first. `most` is the maximum cache size in
-        bytes.
+        """Open an object for reading. If it is not in the cache, download it from `source` first.
 
-        Raises BucketError. Raises BusyError if too many requests are waiting, and StorageError if the disk is
-        full.
+        `most` is the maximum cache size in bytes. Raises BucketError if the download fails, BusyError if too
+        many requests are waiting for downloads, and StorageError if the disk is full.
         """
         file = self._kept(object_)
         if file is not None:
@@ -62,7 +62,11 @@ class Copies:
                 raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add a file that this machine has uploaded to the cache, through a hard link."""
+        """Add an object that this machine has just uploaded to the cache, as a hard link to the uploaded
+        `file`.
+
+        `most` is the maximum cache size in bytes.
+        """
         with suppress(OSError):
             target = self._make_path(object_)
             os.link(file, target)
@@ -95,7 +99,7 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit concurrent downloads, and let only one thread at a time fetch the same
+        """Context manager: limit the number of concurrent downloads, and let only one thread download this
         object.
         """
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
@@ -107,9 +111,10 @@ class Copies:
             self._places.release()
 
     def _bound(self, added: int, most: int) -> None:
-        """Evict the least recently used objects if the cache is larger than `most` bytes.
+        """Evict the least recently used objects if the cache contains more than `most` bytes.
 
-        The size of the cache is recomputed only after objects with a tenth of `most` bytes were added.
+        `added` is the number of bytes that were just added. To save time, the size of the cache is computed
+        only after objects with a tenth of `most` bytes were added.
         """
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:
@@ -138,9 +143,9 @@ class Copies:
                     path.unlink()
 
     def _make_path(self, object_: StoredObject) -> Path:
-        """Create the folder for a cached object and return the object's path.
+        """Create the folder for an object in the cache, and return the path at which the object is cached.
 
-        If the site's folder is missing, it is not created, because the site may have moved.
+        If the site's folder is missing, nothing is created, because the site may have been moved.
         """
         state_folder(self.root)
         self.folder.mkdir(exist_ok=True)

@@ -1,4 +1,7 @@
-"""Upload of media files and their formats to a bucket. It happens before a description refers to them."""
+"""Upload of media files, and of the resized variants of images (formats), to a bucket.
+
+A file is uploaded before its description is saved.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -18,15 +21,16 @@ from server.storage.media import mime_type
 # --- headers --------------------------------------------------------------------------------------
 
 CACHE_CONTROL = "public, max-age=31536000, immutable"  # The content of a key never changes.
-# Browsers may display these types. Others, such as SVG and HTML, are sent as attachments: they could run
-# scripts on the bucket's origin, which our headers don't protect. Pages can still embed such pictures.
+# Browsers may display files of these types. Files of other types, such as SVG and HTML, could run scripts on
+# the bucket's origin, where the server's security headers have no effect. They are therefore sent as
+# attachments, which pages can still embed as images.
 _INLINE_PREFIXES = ("image/", "audio/", "video/", "font/")
 _INLINE_TYPES = ("text/plain", "application/pdf")
 _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return the HTTP headers with which objects of a media type are stored."""
+    """Return the HTTP headers that are stored with an object of this media type in the bucket."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -35,7 +39,7 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers are allowed to display uploaded files of this media type."""
+    """Whether browsers are allowed to display uploaded files of this media type. Other files are downloaded."""
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
@@ -43,18 +47,20 @@ def is_shown(mime: str) -> bool:
 
 
 class Target(Protocol):
-    """Interface of a place to which objects are uploaded. It is implemented by buckets."""
+    """Interface to a store that objects are uploaded to, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload an object. Return False if it already exists. Raises BucketError."""
+        """Upload the file `source` as an object. Return False if the object already exists. Raises
+        BucketError.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader of media files. `formats` is the folder in which formats are created.
+    """Uploader of media files and their resized variants, which are created in the folder `formats`.
 
-    Uploaded files will probably be requested soon. Therefore they are added to the cache `copies`, up to
-    `most` bytes.
+    Uploaded files will probably be requested soon, so they are also added to the local cache `copies`. `most`
+    is the maximum size of that cache in bytes.
     """
 
     target: Target
@@ -63,7 +69,8 @@ class Keeper:
     most: int = 0
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload a file. Return the data for the file's description.
+        """Upload the file `source`, with the file name extension `ending`. Return what its description must
+        contain.
 
         Raises BucketError. Raises OSError if the file can't be read.
         """
@@ -92,12 +99,13 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create a picture's formats. Return them with their files, or an empty mapping if they can't be
-        created.
+        """Create the resized variants (formats) of an image. Return each with its file, by format name.
+
+        If they can't be created, return an empty mapping.
         """
         if not needs_formats(image_size, ending):
             return {}
-        key = sha256[:32]  # same key as in `images.cache`
+        key = sha256[:32]  # the same key that `images.cache` uses
         try:
             with source.open("rb") as file:
                 make_formats(self.formats, key, file, ending)

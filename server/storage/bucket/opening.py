@@ -1,4 +1,4 @@
-"""The bucket in a site's settings. Each process opens it once."""
+"""Opening of the bucket that is configured in a site's settings. Each process opens it once."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raise SetupError if the settings configure a bucket and obstore is not installed."""
+    """Raise SetupError if the settings configure a bucket, but the package obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
             FILE, None, "media.store needs the library obstore", "run `pip install 'bifolio[s3]'`"
@@ -27,9 +27,10 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return the bucket from the settings. Raises BucketError if obstore is not installed.
+    """Return the client for the bucket that is configured in the settings. Raises BucketError without
+    obstore.
 
-    Each forked process opens its own bucket. Set `patient` in commands: then timeouts are longer.
+    Each process opens its own client. Command-line commands set `patient`, which makes timeouts longer.
     """
     key = (os.getpid(), settings.media.store, settings.media.endpoint, settings.media.region)
     with _lock:

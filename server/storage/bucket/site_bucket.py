@@ -1,4 +1,4 @@
-"""A server's access to the bucket of its site. It limits how many threads can wait for the bucket."""
+"""Access of a server to its site's bucket. Limits how many threads can wait for the bucket."""
 
 import threading
 import time
@@ -17,20 +17,19 @@ from server.storage.bucket.stored import StoredFile, StoredObject
 MAX_CONCURRENT_UPLOADS = 8  # In each process, at most this many uploads can wait for the bucket.
 QUEUE_TIMEOUT_S = 5.0  # Maximum wait before an upload starts.
 CHECK_TTL_S = 10.0  # The result of a check is cached for this long.
-CHECK_TIMEOUT_S = 1.0  # If a check takes longer, it returns False until the result arrives.
+# If a check takes longer than this, `is_good` returns False until the check has finished.
+CHECK_TIMEOUT_S = 1.0
 REDIRECT, STREAM, SIGN = "redirect", "stream", "sign"
 SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how files in the bucket are served: REDIRECT, STREAM or SIGN."""
+    """Return how the settings let clients download files from the bucket: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
 class SiteBucket:
-    """The bucket of the site at `root`, if its settings contain one. `formats` is the folder for picture
-    formats.
-    """
+    """The bucket of the site at `root`, if one is configured. Images are resized in the folder `formats`."""
 
     def __init__(self, root: Path, formats: Path) -> None:
         self._formats, self._copies = formats, Copies(root)
@@ -39,9 +38,11 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload a file. Return the data for its description, or None if the site has no bucket.
+        """Upload the file `source`. Return what its description must contain, or None if no bucket is
+        configured.
 
-        Raises BucketError. Raises BusyError if too many uploads are waiting.
+        `ending` is the file name extension. Raises BucketError. Raises BusyError if too many uploads are
+        waiting.
         """
         if not settings.media.store:
             return None
@@ -51,14 +52,17 @@ class SiteBucket:
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object from the cache or the bucket. Raises BucketError, BusyError and StorageError."""
+        """Open an object for reading, from the local cache or else from the bucket.
+
+        Raises BucketError, BusyError and StorageError.
+        """
         source = open_bucket(self._with_store(settings))
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the URL to which a request for an object is redirected.
+        """Return the bucket's URL for an object, to which requests for the object are redirected.
 
-        Return "" if this server streams the object instead. Raises BucketError.
+        Return "" if the settings make this server send the object itself. Raises BucketError.
         """
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
@@ -66,7 +70,7 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket works. True if the site has no bucket. The result is cached for CHECK_TTL_S
+        """Whether the bucket can be reached, or no bucket is configured. The result is cached for CHECK_TTL_S
         seconds.
         """
         if not settings.media.store:
@@ -93,8 +97,8 @@ class SiteBucket:
 
 
 class _Check:
-    """A check of the bucket in a separate thread. If the bucket does not respond, only that thread is
-    blocked.
+    """A check whether the bucket can be reached, in its own thread, so that no other thread has to wait for
+    it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -116,6 +120,6 @@ class _Check:
         return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
-        """Whether the bucket works. Return False if the check takes too long."""
+        """Whether the bucket can be reached. If the check takes longer than CHECK_TIMEOUT_S, return False."""
         self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

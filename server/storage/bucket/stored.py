@@ -1,4 +1,4 @@
-"""The part of a media description that refers to content in a bucket.
+"""The part of a media file's description that refers to content in a bucket.
 
     file:
       sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
@@ -9,7 +9,8 @@
       formats:
         thumbnail: {sha256: …, size: 4711, width: 208, height: 156}
 
-Objects are named by their hashes, so the description in every commit still refers to the right content.
+An object's key is derived from the hash of its content. Therefore the description in an old commit still
+refers to the content that the file had then.
 """
 
 import re
@@ -19,8 +20,9 @@ from typing import Any
 
 from server.formats.tree import Tree
 
-DESCRIPTION_KEY = "file"  # The key in a description that contains the stored object.
-STORED_MARK = re.compile(rb"\bsha256\b")  # A fast first test, which all descriptions of stored objects pass.
+DESCRIPTION_KEY = "file"  # the key in a description that refers to the object in the bucket
+# A fast first test. Each description that refers to a bucket contains this word.
+STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
 _NAME = re.compile(r"[a-z]{1,20}")
@@ -29,7 +31,9 @@ _NUMBER = re.compile(r"\d{1,15}")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """A bucket object: its hash, ending and size in bytes."""
+    """A reference to one object in a bucket: the hash of its content, its file name extension, and its size
+    in bytes.
+    """
 
     sha256: str
     ext: str
@@ -37,13 +41,13 @@ class StoredObject:
 
     @property
     def key(self) -> str:
-        """Return the object's key without the prefix, such as `9f/9f86….png`."""
+        """Return the object's key in the bucket (without the configured prefix), such as `9f/9f86….png`."""
         return f"{self.sha256[:2]}/{self.sha256}{self.ext}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFormat:
-    """A picture format that is stored in a bucket. Width and height are in pixels."""
+    """One resized variant (format) of an image in a bucket. Its width and height are in pixels."""
 
     object: StoredObject
     width: int
@@ -52,7 +56,7 @@ class StoredFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A media file that is stored in a bucket. Only pictures have a width and height, in pixels."""
+    """A media file whose content is in a bucket. Images also have a width and height in pixels."""
 
     object: StoredObject
     width: int | None = None
@@ -80,19 +84,23 @@ class StoredFile:
 
 
 def ending_for(ending: str) -> str:
-    """Normalize a file name extension for use in keys. Return "" if the extension is not allowed in keys."""
+    """Convert a file name extension to the form that is used in bucket keys.
+
+    Return "" if the extension is not allowed in keys.
+    """
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether the file that a description belongs to is stored in a bucket."""
+    """Whether the media file with this description has its content in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
 
 def read_stored(description: Mapping[str, Tree]) -> StoredFile:
-    """Parse the description of a file in a bucket. Raises ValueError with a message that users can
-    understand.
+    """Parse the part of a media file's description that refers to a bucket.
+
+    Raises ValueError with a message for users.
     """
     file = description[DESCRIPTION_KEY]
     ext = _text(file, "ext", _EXT, "an ending such as .png") if "ext" in file else ""
@@ -105,9 +113,9 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the object for a file or one of its formats. Return None if there is none.
+    """Return the bucket object for a media file, or for its format `format_` such as "thumbnail".
 
-    `metadata` was created by `as_metadata`.
+    `metadata` comes from `as_metadata`. Return None if there is no such object.
     """
     if not isinstance(metadata, dict) or "sha256" not in metadata:
         return None
@@ -116,9 +124,10 @@ def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
 
 
 def objects_of(metadata: Any) -> Iterator[StoredObject]:
-    """Yield all objects in `metadata`, which was created by `as_metadata`.
+    """Yield the bucket objects for a media file and its resized variants. `metadata` comes from
+    `as_metadata`.
 
-    For a file that is stored on disk, there are none.
+    For a media file on disk, nothing is yielded.
     """
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))
