@@ -51,7 +51,7 @@ class StagedFile:
         return self.after is not None and is_unchanged(self.aside, self.after, self.write.data)
 
     def as_step(self, root: Path) -> Step:
-        """Return the step that describes this write in the record of intent, with paths relative to `root`."""
+        """Return this write as a step for the record of intent, with paths relative to `root`."""
         digests = (_digest(self.write.read), _digest(self.write.data))
         return Step(str(self.target.relative_to(root)), self.aside.name, self.before, self.after, *digests)
 

@@ -113,7 +113,10 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a second name, `backup`, for a file or symbolic link: a hard link if possible, or else a copy."""
+    """Create a second name, `backup`, for a file or symbolic link.
+
+    This is a hard link if possible, or else a copy.
+    """
     try:
         os.link(target, backup, follow_symlinks=False)
     except OSError:

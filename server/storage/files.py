@@ -127,7 +127,10 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or of a symbolic link itself. Return None if it is missing. Raises OSError."""
+    """Return the mark of a file, or of a symbolic link itself.
+
+    Return None if it is missing. Raises OSError.
+    """
     try:
         return file_mark(os.lstat(path))
     except MISSING_FILE_ERRORS:

@@ -212,7 +212,10 @@ class Bucket:
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Request a listing from the bucket. Raise BucketError if the bucket is unreachable or denies access."""
+        """Request a listing from the bucket.
+
+        Raise BucketError if the bucket is unreachable or denies access.
+        """
         for _ in self.listed(_UNUSED_PREFIX):
             return
 

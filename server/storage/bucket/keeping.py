@@ -39,7 +39,10 @@ def headers_of(mime: str) -> Mapping[str, str]:
 
 
 def is_shown(mime: str) -> bool:
-    """Whether browsers are allowed to display uploaded files of this media type. Other files are downloaded."""
+    """Whether browsers are allowed to display uploaded files of this media type.
+
+    Files of other types are sent as downloads.
+    """
     return mime in _INLINE_TYPES or (mime.startswith(_INLINE_PREFIXES) and mime not in _SCRIPTABLE_TYPES)
 
 
