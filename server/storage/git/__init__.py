@@ -1,1 +1,1 @@
-"""git command line: commits, history, branches, remotes and uncommitted changes."""
+"""Calls of the git command line: commits, history, branches, remotes and uncommitted changes."""

@@ -1,4 +1,4 @@
-"""Commits on branches that are not checked out.
+"""Creation of commits for branches that are not checked out.
 
 Creating such a commit does not change a working tree or index, does not run hooks or filters, and does not
 move a branch.
@@ -20,13 +20,14 @@ from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
-_NO_FILTER_VALUES = ("unspecified", "unset", "set")  # Values of the `filter` attribute that name no filter.
+# Values of git's attribute `filter` that mean that no filter applies.
+_NO_FILTER_VALUES = ("unspecified", "unset", "set")
 _LINK_MODES = {"120000": "is a link", "160000": "is a repository of its own"}
 
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A commit's message, author and committer."""
+    """The message, author and committer for a new commit."""
 
     message: str
     author: Person
@@ -38,11 +39,16 @@ def make_commit(
 ) -> str:
     """Create a commit that changes `files` compared with its first parent. Return the commit's id.
 
-    The keys in `files` are paths relative to the site. Paths outside the site begin with `../`. A value is
-    bytes, the path of a file to copy, a blob that is already in git, or None for a deletion.
+    The keys in `files` are paths relative to the site; paths outside the site begin with `../`. A value is
+    the new content as bytes, the path of a file to copy, a blob that is already in git, or None for a
+    deletion.
 
-    Raises ConflictError for a symbolic link, a file behind a symbolic link, a file below another file that is
-    not deleted, or a file that needs a git filter. Raises StorageError and GitError.
+    Raises ConflictError in these cases:
+    - a file is a symbolic link or is reached through one;
+    - one of its parent folders is a file in the parent commit, and is not deleted;
+    - a git filter applies to a file that must be copied.
+
+    Raises StorageError and GitError.
     """
     _refuse_filtered(root, parents[0], [path for path, data in files.items() if isinstance(data, Path)])
     linked = {path for path, data in files.items() if isinstance(data, Staged) and data.mode in _LINK_MODES}
@@ -65,7 +71,7 @@ def make_commit(
             lines.append(b"M %b %b %b" % (data.mode.encode(), data.id.encode(), name))
         else:
             lines += [b"M %b inline %b" % (mode, name), _data(data)]
-    # Delete the temporary ref that fast-import needs.
+    # an id of zeros, which deletes the temporary ref that fast-import needs
     nothing = "0" * len(parents[0])
     lines += [b"", b"get-mark :1", f"reset refs/bifolio/next\nfrom {nothing}\n".encode(), b"done\n"]
     stdin = b"\n".join(lines).decode(errors="surrogateescape")
@@ -86,7 +92,7 @@ def _object(root: Path, file: Path) -> bytes:
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     """Raise ConflictError if a git filter, such as Git LFS, applies to one of the files.
 
-    No filters run here.
+    This does not run the filter.
     """
     if not paths or filter_names(root) == ():
         return
@@ -106,7 +112,11 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the modes that files have in a commit. Raises ConflictError if a path can't be written."""
+    """Return the git modes of those `files` that exist in a commit. `deleted` are those of the `files` that
+    the new commit deletes.
+
+    Raises ConflictError if a path can't be written.
+    """
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files

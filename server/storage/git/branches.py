@@ -1,4 +1,4 @@
-"""Local branches: listing, creating, moving and deleting them, without changing a working tree."""
+"""Local branches: listing, creating, moving and deleting them. The files in working trees are not changed."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +13,10 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch and its last commit.
+    """A branch, with the id, the author and the author time of its last commit.
 
-    `authored` is the time in seconds since 1970. `worktree` is the folder in which the branch is checked out,
-    or "".
+    `authored` is that time in seconds since 1970. `worktree` is the folder in which the branch is checked
+    out, or "".
     """
 
     name: str
@@ -49,7 +49,10 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is valid for a branch and can't be confused with a different ref. Raises GitError."""
+    """Whether a name is valid for a branch and can't be confused with an id, tag or other name in git.
+
+    Raises GitError.
+    """
     if not name or len(name) > MAX_NAME_CHARS or not name.isprintable() or COMMIT_ID.fullmatch(name):
         return False
     if name.startswith("-") or is_git_word(name.upper()) or is_git_word(name.lower()):
@@ -64,10 +67,11 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Move a branch atomically from the commit `before` to another commit. For a new branch, `before` is "".
+    """Let the branch `name` point to `commit`, if it still points to the commit `before`.
 
-    Returns False if the branch is no longer at `before`. Also returns False if the name conflicts with an
-    existing branch, such as `a/b` with `a`. Raises GitError.
+    For a new branch, `before` is "". `why` is the message in git's reflog. Return False if the branch points
+    to a different commit, or if its name conflicts with an existing branch, as `a/b` conflicts with `a`.
+    Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
@@ -87,7 +91,7 @@ def _is_in_the_way(root: Path, name: str) -> bool:
 
 
 def delete_branch(root: Path, name: str) -> bool:
-    """Delete a branch, even if it has not been merged.
+    """Delete a branch, even if its commits are not merged into another branch.
 
     Return False if git refuses, for example because the branch is checked out. Raises GitError.
     """
@@ -95,7 +99,7 @@ def delete_branch(root: Path, name: str) -> bool:
 
 
 def merge_base(root: Path, one: str, other: str) -> str:
-    """Return the merge base of two commits, or "" if there is none. Raises GitError."""
+    """Return the last common ancestor of two commits, or "" if there is none. Raises GitError."""
     if not (one and other):
         return ""
     base = (git(root, "merge-base", one, other) or "").strip()

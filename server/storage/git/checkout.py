@@ -1,4 +1,4 @@
-"""Checkout of commits: a whole commit in a temporary clone, or single files in the site."""
+"""Checkout of a whole commit in a temporary clone, or of single files in the site."""
 
 import os
 import shutil
@@ -32,9 +32,11 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files from git to a folder. The repository's checkout filters are applied.
+    """Write files that are in git, such as files in a commit, to `folder`. Return the path of each written
+    file.
 
-    Returns the path of each written file, by path relative to the site. Raises StorageError.
+    The keys in `files` and in the result are paths relative to the site. The repository's checkout filters
+    are applied. Raises StorageError.
     """
     prefix = prefix_of(root)
     entries = [
@@ -54,10 +56,9 @@ def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[s
 
 
 def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
-    """Check out the given files from a commit in the site, including symbolic links. Submodules stay as they
-    are.
+    """Replace the given files in the site with their versions in a commit, including symbolic links.
 
-    Raises CommitError and OSError.
+    Submodules are not changed. Raises CommitError and OSError.
     """
     if paths:
         repository = repository_of(root)
@@ -65,12 +66,12 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout of files from commit `before` to commit `after`. If `back` is set,
-    revert it.
+    """Finish an interrupted checkout that replaces the versions in commit `before` with those in commit
+    `after`.
 
-    A file that matches neither commit has been edited, so it stays as it is. Nothing changes if the branch
-    has moved, or if other files block the checkout. Returns whether files changed. Raises CommitError and
-    OSError.
+    If `back` is set, revert the checkout instead. A file that is identical to neither version was edited, so
+    it is not changed. Nothing is changed if `before` is no longer checked out, or if existing files prevent
+    the creation of files. Return whether files changed. Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -89,7 +90,10 @@ def finish_checkout(root: Path, paths: Collection[str], before: str, after: str,
 
 
 def holds(repository: Repository, path: str, file: Staged | None) -> bool:
-    """Whether a file in the working tree is identical to the version `file` in git. Raises CommitError."""
+    """Whether a file in the working tree is identical to `file`, its version in git.
+
+    If `file` is None, return whether the file is missing. Raises CommitError.
+    """
     full = repository.full(path)
     place = repository.top / full
     if file is None:  # A folder at this path may contain other new files.
@@ -108,10 +112,10 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return the existing files that prevent the creation of `files`. Files that `files` deletes are omitted.
+    """Return the existing files that prevent the creation of `files`, except those that `files` deletes.
 
-    An existing file prevents the creation of a new file in two cases: the new file must be created in place
-    of a folder that contains the existing file, or the existing file must be replaced by a folder.
+    For example, an existing file `a/b` prevents the creation of a file `a`, and an existing file `a` prevents
+    the creation of `a/b`.
     """
     blocking = set[str]()
     for path in (path for path, file in files.items() if file and file.mode != _SUBMODULE_MODE):

@@ -1,9 +1,9 @@
-"""git commands that do not run any program configured in the repository.
+"""Execution of git commands without running programs that are configured in the repository.
 
 The repository may belong to a user other than the one who runs Bifolio. Therefore everything that can run
 configured programs is disabled: hooks, monitors, filters, pagers, signing programs, submodules and fetches.
-git's own check of the owner (`safe.directory`) stays active, because a future version of git may run programs
-that are not disabled here.
+git's own check of the repository's owner (`safe.directory`) stays active, because a future version of git may
+run programs in ways that are not disabled here.
 
 Only `git_as_owner` runs configured programs. It is used for the commits that a site's settings require.
 """
@@ -26,7 +26,7 @@ from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
 log = logging.getLogger("bifolio")
 
-MAX_PATH_ARGUMENTS = 1000  # At most this many paths are passed on a command line.
+MAX_PATH_ARGUMENTS = 1000  # With more paths than this, a command is run without paths and covers all files.
 
 # These override the repository's own configuration.
 _SETTINGS = (
@@ -92,7 +92,7 @@ _NOISE = re.compile(
 
 
 class _Spent(threading.local):
-    """Number of seconds that a thread has spent waiting for git commands."""
+    """The time in seconds that a thread has spent waiting for git commands."""
 
     seconds = 0.0
 
@@ -113,9 +113,9 @@ def git(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str | None:
-    """Run a git command. Return its output, or None if it found nothing.
+    """Run a git command in the folder `root`. Return its output, or None in the cases listed in `git_bytes`.
 
-    Raises GitError. See `git_bytes`.
+    Raises GitError. See `git_bytes` for the parameters.
     """
     output = git_bytes(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return None if output is None else output.decode(errors="surrogateescape")
@@ -130,14 +130,16 @@ def git_bytes(
     into: IO[bytes] | None = None,
     seconds: float | None = None,
 ) -> bytes | None:
-    """Run a git command in the folder `root`. Return its output, or None if it found nothing.
+    """Run a git command in the folder `root`. Return its output.
 
-    None is returned if the exit status is 1, for example because a key is not set, or if there is no git or
-    no readable repository. Any other failure raises GitError. After `seconds` (by default from TIMEOUTS_S),
-    the command and its child processes are killed, and GitSlowError is raised.
+    Return None if the exit status is 1, which for many commands means that nothing was found. Also return
+    None if git is not installed, or if the folder is in no readable repository. Any other failure raises
+    GitError. After `seconds` (by default from TIMEOUTS_S), the command and its child processes are killed,
+    and GitSlowError is raised.
 
-    `index` is used instead of the repository's index. `filters` are names of filters (`filter.NAME.clean`)
-    that must not run. If `into` is set, the output is written to that file.
+    `index` is the path of an index file to use instead of the repository's own. `filters` are the names of
+    configured filters (`filter.NAME.clean`) that must not run. If `into` is set, the output is written to
+    that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -150,7 +152,10 @@ def git_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> str:
-    """Run a git command that must succeed. Return its output. Raises GitError."""
+    """Run a git command and return its output. Raises GitError if it fails for any reason.
+
+    See `git_bytes` for the parameters.
+    """
     data = git_bytes_or_fail(root, *arguments, stdin=stdin, index=index, filters=filters, seconds=seconds)
     return data.decode(errors="surrogateescape")
 
@@ -163,7 +168,10 @@ def git_bytes_or_fail(
     filters: Iterable[str] = (),
     seconds: float | None = None,
 ) -> bytes:
-    """Run a git command that must succeed. Return its output as bytes. Raises GitError."""
+    """Run a git command and return its output as bytes. Raises GitError if it fails for any reason.
+
+    See `git_bytes` for the parameters.
+    """
     output, reason = _find(root, arguments, stdin, index, filters, seconds)
     if output is None:
         raise GitError(f"git {arguments[0]} failed: {reason}")
@@ -211,9 +219,9 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return the command that makes git trust a repository of another user.
+    """Return a command for users that makes git trust a repository that belongs to another user.
 
-    Return "" if git trusts the repository already.
+    Return "" if git already trusts the repository.
     """
     command, environment = _harmless(root, "rev-parse")
     try:
@@ -225,7 +233,10 @@ def how_to_trust(root: Path) -> str:
 
 
 def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and environment for a git command that runs no configured program."""
+    """Return the command line and environment for running a git command without any configured program.
+
+    `filters` are the names of configured filters that must not run.
+    """
     settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
     command = ["git", "--no-pager", *options, "--literal-pathspecs", "-C", str(root), *arguments]
@@ -242,8 +253,8 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Run a command. Return its exit status, output and error output. Raises OSError and TimeoutExpired.
 
-    The command runs in a session of its own, so signals to the server do not interrupt it. After a timeout,
-    the command and all its child processes are killed.
+    The command runs in its own session, so signals such as Ctrl-C interrupt only the server. After `seconds`,
+    the command and all its child processes are killed. If `into` is set, the output is written to that file.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
@@ -264,9 +275,10 @@ def _run(
 def git_as_owner(
     root: Path, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> bytes:
-    """Run a git command for a commit. The repository's hooks, filters and signing program run too.
+    """Run a git command, including the hooks, filters and signing program that are configured in the
+    repository.
 
-    Returns the output. If the command fails or times out, raises CommitError with the message from git or a
+    Return the output. If the command fails or times out, raise CommitError with the message from git or a
     hook.
     """
     options = [word for setting in _OWNER_SETTINGS for word in ("-c", setting)]
@@ -302,14 +314,14 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether the error output of a git command says that the disk is full."""
+    """Whether a git command failed because the disk is full, according to its error output."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
-    """Return the names of the configured filters.
+    """Return the names of the filters that are configured in the repository.
 
-    Return None if a filter can't be disabled because of its name. Raises GitError.
+    Return None if one of them has a name with which it can't be disabled on a command line. Raises GitError.
     """
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")

@@ -1,8 +1,8 @@
-"""Commits of exactly the given files and contents. All other changes, staged or not, stay uncommitted.
+"""Commits that contain exactly the given files and contents. All other changes in the site stay uncommitted.
 
-A commit contains what was written, even if the files have changed since then. First, the objects for the
-commit are created (`prepare_commit`). Then, under the index lock, the branch and the index are moved to the
-new commit (`storage.git.index`).
+A commit contains what was written, even if the files on disk have changed since then. First, the objects for
+the commit are created (`prepare_commit`). Then, while git's index lock is held, the branch and the index are
+moved to the new commit (`storage.git.index`).
 """
 
 import os
@@ -22,8 +22,9 @@ from server.storage.git.written import Basis, ByOthers, committed_by_others, sto
 _FORBIDDEN_NAME_CHARS = re.compile(r"[\x00-\x1f\x7f<>]+")
 _AUTHOR_VARIABLES = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL")  # These override the configured author.
 _FILE_MODE = "100644"
-_MESSAGE_FILE = "bifolio-merge-message"  # in the folder of the repository
-# fast-import unpacks its pack at once. Not compressing it saves 6 ms for a folder of 5,000 files.
+_MESSAGE_FILE = "bifolio-merge-message"  # file name in the repository's folder
+# fast-import unpacks its pack immediately. Without compression, this takes 6 ms less for a folder of 5,000
+# files.
 _UNPACKED_ENVIRONMENT = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "pack.compression",
@@ -45,7 +46,7 @@ class Person:
 
     @property
     def ident(self) -> str:
-        """Return the person as `Name <email>`, without characters that git does not allow."""
+        """Return the name and email address as `Name <email>`, without characters that git does not allow."""
         name = " ".join(_FORBIDDEN_NAME_CHARS.sub(" ", self.name).split()).strip(".,:;\"'") or "unknown"
         return f"{name} <{_FORBIDDEN_NAME_CHARS.sub('', self.email).strip()}>"
 
@@ -55,7 +56,9 @@ class Person:
 
 
 def local_author(root: Path) -> Person | None:
-    """Return the author that `git commit` would use in `root`, or None if none is configured."""
+    """Return the author that `git commit` would use for the repository at `root`, or None if none is
+    configured.
+    """
     overrides = {name: os.environ[name] for name in _AUTHOR_VARIABLES if name in os.environ}
     try:
         ident = git_as_owner(root, "var", "GIT_AUTHOR_IDENT", environment=overrides).decode(errors="replace")
@@ -66,15 +69,17 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """A commit to create. A value in `files` is bytes, the path of a file to copy, or None for a deletion.
+    """Input for a commit that will be created. Times are in seconds since 1970. Paths are relative to the
+    site.
 
-    - Paths are relative to the site. Times are in seconds since 1970.
+    - `files` maps each path to its new content: bytes, the path of a file to copy, or None for a deletion.
     - `base` is the commit that was checked out when the files were written, or "" if it is unknown.
-    - `joins` is the second parent of a merge commit.
-    - `ready` is an existing commit with this content. It is used if `base` is still checked out. If `exact`
-      is set, no other commit may be created instead.
-    - `known` are files whose contents are already in git.
-    - `bases` are what the writes were based on, by file. For other files, it is `base`.
+    - `joins` is the second parent, if this is a merge commit.
+    - `ready` is the id of an existing commit with this content. It is used as it is if `base` is still
+      checked out. Otherwise a new commit is created, unless `exact` is set.
+    - `known` maps paths to contents that are already in git.
+    - `bases` maps a path to what the write to this file was based on. For files that are not in `bases`, this
+      is `base`.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -93,11 +98,11 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A commit that was created, but to which no branch points yet. `commit` is "" if there was nothing to
+    """A commit that was created, but that no branch contains yet. `commit` is "" if there was nothing to
     commit.
 
-    `changed` are the files that it changes. It is None if they may differ from the requested files. `at` is
-    the time of the commit in seconds since 1970.
+    `changed` are the files that the commit changes. It is None if they may differ from the requested files.
+    `at` is the time of the commit in seconds since 1970.
     """
 
     commit: str = ""
@@ -109,10 +114,13 @@ class Made:
 
 
 def changes_of(repository: Repository, new: NewCommit, head: str) -> Tree:
-    """Store the contents in git. Return the files that the new commit changes compared with HEAD.
+    """Store the new contents in git. Return the files that the new commit must change, compared with HEAD.
 
-    Unchanged files, ignored files, and files in nested repositories are omitted. A file is also omitted if
-    others have committed the write or a newer version, and the file on disk differs from what was written.
+    These files are omitted:
+    - unchanged files, ignored files, and files in nested repositories;
+    - files for which other people have already committed this write or a newer version, if the file on disk
+      differs from what was written.
+
     Raises CommitError.
     """
     root, paths = repository.root, list(new.files)
@@ -159,7 +167,7 @@ def _ignored_paths(root: Path, paths: list[str]) -> set[str]:
 
 
 def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create the objects for a commit on top of `head`. No branch is moved. Return the commit's id."""
+    """Create a commit on top of the commit `head`, and return its id. The branch is not moved."""
     lines = [
         b"commit refs/bifolio/next\nmark :1",
         f"author {new.author.ident} {new.authored} +0000".encode(),
@@ -174,7 +182,7 @@ def prepare_commit(repository: Repository, new: NewCommit, head: str, changed: T
         name = quote_path(os.fsencode(repository.prefix + path))
         lines.append(b"M %b %b %b" % (file.mode.encode(), file.id.encode(), name) if file else b"D " + name)
     none = repository.nothing.encode()
-    # Delete the temporary ref. The branch moves later, when the index is ready.
+    # Delete the temporary ref. The branch is moved later, when the new index is ready.
     lines.append(b"\nget-mark :1\nreset refs/bifolio/next\nfrom %b\n\n" % none)
     options = ("--quiet", "--cat-blob-fd=1", "--date-format=raw", "--force")
     stream, began = b"\n".join(lines), time.time()
@@ -203,10 +211,9 @@ def quote_path(path: bytes) -> bytes:
 
 
 def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Run `git commit` with a separate index. The repository's hooks and signing program run, and the branch
-    moves.
+    """Run `git commit` with a separate index file, including the repository's hooks and signing program.
 
-    Returns the commit's id. Raises CommitError if a hook rejects the commit.
+    This moves the branch. Return the id of the new commit. Raises CommitError if a hook rejects the commit.
     """
     index = repository.folder / OWN_INDEX
     copy_index(repository, index)
@@ -226,9 +233,10 @@ def commit_by_git(repository: Repository, new: NewCommit, head: str, changed: Tr
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of `head`. Hooks and the signing program run, but no branch moves.
+    """Create a commit on top of the commit `head`. Hooks and the signing program run, but the branch is not
+    moved.
 
-    Returns the commit's id. Raises CommitError if a hook rejects the commit.
+    Return the id of the new commit. Raises CommitError if a hook rejects the commit.
     """
     root, index, message = repository.root, repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     copy_index(repository, index)
@@ -258,7 +266,7 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 
 
 def is_own_commit(repository: Repository, commit: str, paths: Iterable[str]) -> bool:
-    """Whether Bifolio created a commit and the commit changes at least one of the given files.
+    """Whether a commit was created by Bifolio and changes at least one of the given files.
 
     Raises GitError.
     """

@@ -1,9 +1,10 @@
-"""Queue of writes that are waiting to be committed. It is stored in .bifolio/commits/ to survive crashes.
+"""Queue of writes that have not been committed yet. It is stored in .bifolio/commits/, so it survives
+crashes.
 
-A write is staged before its files change, and queued after that. Both happen while the site's write lock is
-held. Therefore, if another writer finds a staged entry, the entry was left by a killed writer. The files on
-disk then show whether the write happened. An entry contains what was written, because the files may change
-again before the commit.
+An entry is stored as "staged" before a write changes files, and is renamed to "queued" after that. Both
+happen while the site's write lock is held. Therefore, if a process that acquires this lock finds a staged
+entry, the entry was left by a process that was killed. The files on disk then show whether the write
+happened. An entry contains what was written, because the files may change again before the commit.
 """
 
 import json
@@ -24,17 +25,18 @@ from server.storage.git.written import is_on_disk
 from server.storage.replaced import put_aside
 
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
-RESULT_TTL_S = 60.0  # Results are stored this long for waiting requests.
+RESULT_TTL_S = 60.0  # The result of a commit is stored this long for the request that is waiting for it.
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that has not been committed yet. `at` is in seconds since 1970. Most other fields are described
-    in `commit.NewCommit`.
+    """A write that has not been committed yet. `at` is its time in seconds since 1970.
 
-    If `asked` is set, a caller has requested a commit of existing files and is waiting for the result.
-    `beside` are files that the journal can't write. They are checked out from `ready`. `replaced` contains
-    the known digests of the replaced versions, by path.
+    - `asked` means that a request asked for this commit of existing files, and is waiting for the result.
+    - `beside` are files that the journal can't write. Their versions in the commit `ready` are checked out.
+    - `replaced` contains the digests of the versions that the write replaced, by path, if they are known.
+
+    Most other fields are described in `commit.NewCommit`.
     """
 
     name: str
@@ -55,14 +57,15 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether this write is committed immediately and separately, because it is a merge or a requested
-        commit.
+        """Whether this write is committed immediately and not together with other writes.
+
+        This is true for a merge, and for a commit that a request asked for.
         """
         return self.asked or bool(self.joins)
 
 
 class CommitQueue:
-    """The commit queue in `folder`, the site's state folder (.bifolio/)."""
+    """The commit queue of one site. `folder` is the site's folder .bifolio/."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "commits"
@@ -72,10 +75,10 @@ class CommitQueue:
     # --- under the site's write lock -------------------------------------------------------------------
 
     def stage(self, about: Mapping[str, Any], files: Mapping[str, bytes | Path | None]) -> str:
-        """Store a write that is about to happen. Return its name. Raises OSError.
+        """Store an entry for a write before it changes files, and return the entry's name. Raises OSError.
 
-        `about` contains the other fields of `Pending`. The name sorts after all existing names, even if the
-        clock was set back.
+        `files` maps paths to new contents. `about` contains the other fields of `Pending`. The name sorts
+        after the names of all existing entries, even if the clock was set back.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         name = f"{max(time.time_ns(), self._last_number() + 1):020d}"
@@ -93,9 +96,10 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager: check out those files of a staged write that the journal can't write (`beside`).
+        """Context manager around the changes that a staged write makes to files.
 
-        If an error occurs, restore these files and discard the write.
+        First, check out the write's files that the journal can't write (`beside`). If an exception occurs,
+        restore these files and delete the entry from the queue.
         """
         beside = about.get("beside", ())
         try:
@@ -107,7 +111,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Add a staged write to the queue, after its files have changed. Raises OSError."""
+        """Mark a staged entry as queued, after the write has changed its files. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -118,9 +122,10 @@ class CommitQueue:
                 path.unlink(missing_ok=True)
 
     def settle(self, root: Path) -> bool:
-        """Process the staged writes of killed writers. If a write happened, queue it. Otherwise discard it.
+        """Process the staged entries that were left by killed processes.
 
-        Also finish or revert the checkout of the files in `beside`. Returns whether files changed.
+        If the write of an entry happened, the entry is queued. Otherwise it is deleted. A checkout of the
+        files in `beside` is finished or reverted. Return whether files changed.
         """
         changed = False
         for name in self._names(_STAGED_SUFFIX):
@@ -128,7 +133,7 @@ class CommitQueue:
             files = pending.files if pending else {}
             made = [is_on_disk(root / path, content) for path, content in files.items()]
             if pending and pending.beside:
-                # On failure, these files remain unchanged until the next takeover.
+                # On failure, these files remain unchanged until the next server starts.
                 with suppress(ApiError, OSError):
                     back = bool(made) and not any(made)
                     changed |= finish_checkout(root, pending.beside, pending.base, pending.ready, back=back)
@@ -142,9 +147,10 @@ class CommitQueue:
 
     @contextmanager
     def committing(self, seconds: float) -> Iterator[bool]:
-        """Context manager: try for up to `seconds` to acquire the commit lock. Yields whether that succeeded.
+        """Context manager: try for up to `seconds` to acquire the lock that allows only one thread to create
+        commits.
 
-        The same thread can acquire it again.
+        Yield whether the lock was acquired. A thread that already holds the lock can acquire it again.
         """
         if self._committer == threading.get_ident():
             yield True
@@ -172,20 +178,27 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether a write is in progress, or was interrupted by a crash."""
+        """Whether there is a staged entry: a write is changing files now, or was interrupted by a crash."""
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
         return (self.folder / (name + _QUEUED_SUFFIX)).exists()
 
     def finish(self, name: str, commit: str) -> None:
-        """Store the result of a write. It is the commit, or "" if there was nothing to commit."""
+        """Remove an entry from the queue, and store the id of the commit that contains its write.
+
+        `commit` is "" if there was nothing to commit.
+        """
         with suppress(OSError):
             (self.folder / (name + _DONE_SUFFIX)).write_text(commit)
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Store a file of a write in .bifolio/unsaved/, and return its path there. Raises OSError."""
+        """Save the content that a write has for the file at `path` in .bifolio/unsaved/, and return where it
+        was saved.
+
+        Raises OSError.
+        """
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
         copy.unlink(missing_ok=True)  # Left by a killed process.
@@ -196,7 +209,10 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return and delete the stored commit of a finished write. Return "" if there is none."""
+        """Return the id of the commit that contains a finished write, and delete this stored result.
+
+        Return "" if there is no result.
+        """
         path = self.folder / (name + _DONE_SUFFIX)
         try:
             commit = path.read_text()
@@ -206,7 +222,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete results that no request has read."""
+        """Delete the stored results of commits that no request has read within RESULT_TTL_S."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

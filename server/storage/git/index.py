@@ -1,7 +1,8 @@
-"""Changes to a repository's index, while holding the lock that excludes other git commands.
+"""Changes to git's index, while holding the lock that excludes other git commands.
 
-The lock is a hard link to a file of ours. Therefore a lock that was left by one of our killed processes can
-be identified. On file systems without hard links, the lock is a copy with the same bytes.
+The lock file is a hard link to a file that Bifolio creates. Therefore a lock that was left by a killed
+Bifolio process can be identified. On file systems without hard links, the lock file is a copy with the same
+bytes.
 """
 
 import os
@@ -17,7 +18,7 @@ from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git_as_owner
 from server.storage.git.repository import Repository, Staged, Tree, git_lock, is_old, location
 
-_INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # in the folder of the repository
+_INDEX_COPY, OWN_INDEX = "bifolio-index", "bifolio-commit-index"  # file names in the repository's folder
 LOCKED_MESSAGE = "another git command has locked the index (.git/index.lock)"
 Identity = tuple[int, int] | None  # a file's device and inode
 _POLL_INTERVAL_S = 0.01
@@ -26,7 +27,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """The locked index of a repository, and the new index that will replace it."""
+    """The locked index of a repository, and the new index that is prepared to replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -40,9 +41,10 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Move the branch (or a detached HEAD) to a new commit, then replace the index.
+        """Let the branch (or a detached HEAD) point to a new commit, then replace the index.
 
-        `environment` sets the committer. `names` are other refs that are updated in the same transaction.
+        `head` is the commit to which it must still point. `environment` sets the committer. `names` are other
+        refs that are updated in the same transaction, with their commits.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -61,7 +63,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock the index, and prepare a new index in which the given files are changed.
+    """Context manager: lock git's index, and prepare a new index in which the files in `changed` are updated.
 
     Raises CommitError if another process holds the lock.
     """
@@ -87,9 +89,10 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 
 
 def wait_for_index(repository: Repository, deadline: float) -> None:
-    """Wait until no git command locks the index. Raises CommitError after the deadline.
+    """Wait until no other git command holds the index lock. Raises CommitError after the deadline.
 
-    If the lock is old, it was probably left by a killed command. Then CommitError is raised immediately.
+    If the lock file is old, it was probably left by a killed command. In that case, CommitError is raised
+    immediately.
     """
     while (lock := git_lock(repository.folder)) is not None:
         if time.monotonic() > deadline or is_old(lock):
@@ -98,16 +101,17 @@ def wait_for_index(repository: Repository, deadline: float) -> None:
 
 
 def may_be_left(folder: Path) -> bool:
-    """Whether one of our processes is locking the index of the repository at `folder`, or was killed while
-    doing so.
+    """Whether a Bifolio process is locking the index of a repository, or was killed while it held the lock.
+
+    `folder` is the repository's folder.
     """
     return (folder / _INDEX_COPY).exists()
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the locks that were left by one of our killed processes: of the index, HEAD and branches.
+    """Remove the lock files that a killed Bifolio process has left: for the index, HEAD and branches.
 
-    Raises CommitError if a branch was locked a moment ago, because its git command may still be running.
+    Raises CommitError if a branch was locked a moment ago, because a git command may still be moving it.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
@@ -122,9 +126,10 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    """Remove the locks of HEAD and branches that are newer than a file of a killed process.
+    """Remove the lock files of HEAD and branches that are newer than the file `since` of a killed process.
 
-    A power failure also kills the git command that moves the branch. git itself never removes such a lock.
+    A power failure also kills the git command that is moving the branch. git itself never removes such a
+    lock.
     """
     place = location(repository.root)
     branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
@@ -139,22 +144,25 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
 
 
 def is_own_lock(folder: Path) -> bool:
-    """Whether one of our processes holds the index lock of the repository at `folder`."""
+    """Whether the index lock of a repository is held by a Bifolio process, or was left by one.
+
+    `folder` is the repository's folder.
+    """
     return _is_left(folder / _INDEX_COPY, folder / "index.lock")
 
 
 def wait_for_other_lock(folder: Path, seconds: float) -> None:
-    """Wait up to `seconds` until no other git command locks the index of the repository at `folder`."""
+    """Wait up to `seconds` until no other program's git command holds the index lock of a repository."""
     deadline = time.monotonic() + seconds
     while git_lock(folder) and not is_own_lock(folder) and time.monotonic() < deadline:
         time.sleep(_POLL_INTERVAL_S)
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries for those of the `paths` whose files were last written by git.
+    """Return the index entries of those `paths` whose files git wrote last, without later changes by others.
 
-    The index contains the times and inode of each file that git has written or checked. Any other write to
-    the file changes these. Raises CommitError.
+    This is detected because the index contains the times and inode of each file that git has written or
+    checked. Any other write to the file changes them. Raises CommitError.
     """
     if not paths:
         return {}
@@ -172,7 +180,7 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy the index, including its times, because git's checks depend on the times. Return its mark.
+    """Copy git's index file to `copy`, including its times, which git's checks require. Return its mark.
 
     Raises CommitError, for example if the disk is full.
     """
@@ -187,7 +195,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Set the entries for files in an index."""
+    """Change the entries for the files in `changed` in an index file. None removes an entry."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
@@ -198,9 +206,10 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 
 def _take(copy: Path, lock: Path) -> Identity:
-    """Acquire the index lock by creating a hard link to our copy. Return the identity of the lock.
+    """Acquire git's index lock, by creating the file `lock` as a hard link to our file `copy`.
 
-    Raises CommitError if the index is already locked.
+    Return the identity (device and inode) of the lock file. Raises CommitError if another process holds the
+    lock.
     """
     try:
         try:

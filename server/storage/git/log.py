@@ -1,6 +1,7 @@
-"""Commit log: author, time, message and changed files of each commit. It is read from git once and cached.
+"""Commit log: the author, time, message and changed files of each commit. They are read from git once and
+cached.
 
-The cache is indexed by commit id. It only grows, because commits never change.
+The cache contains commits by id. Entries never become outdated, because commits never change.
 """
 
 import fcntl
@@ -27,10 +28,11 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. `status` is A, M, D, R (renamed from `before`), C or T, as in git.
+    """One file that a commit changed. `status` is a letter as in git: A, M, D, R (renamed from `before`), C
+    or T.
 
     For a merge commit, only files that differ from all parents are listed. `alike` is the similarity of a
-    renamed file in percent.
+    renamed file to the old file in percent.
     """
 
     status: str
@@ -41,10 +43,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit. Times are in seconds since 1970. Paths are relative to the site.
+    """A commit, as far as it affects the site. Times are in seconds since 1970. Paths are relative to the
+    site.
 
-    If a commit changes nothing in the site, it only has parents and times, and its author and message are
-    empty.
+    For a commit that changes no files in the site, the author and message are empty.
     """
 
     id: str
@@ -58,18 +60,21 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of requested commits and their ancestors. It is stored in `folder`, unless `folder` is None."""
+    """Cache of commits and their ancestors. It is stored in `folder`. If `folder` is None, it is only in
+    memory.
+    """
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
         self.commits: dict[str, Commit] = {}
         self._shallow: str | None = None
-        self._position = 0  # The file was read up to this position.
+        self._position = 0  # The cache file was read up to this position.
 
     def update(self, commit: str) -> None:
-        """Load a commit and its ancestors. Only commits that are not in the cache are read from git.
+        """Add a commit and its ancestors to the cache. Only those that are not in the cache are read from
+        git.
 
-        If this raises GitError, nothing is added to the cache.
+        If this raises GitError, nothing is added.
         """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
@@ -89,9 +94,9 @@ class CommitLog:
             self._read_from_git(commit, shallow)
 
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
-        """Yield a commit and its ancestors, newest first. A parent always follows all its children.
+        """Yield a commit and its ancestors, newest first. Each commit comes after all its children.
 
-        Skip the commits in `until`, and commits that can be reached only through them.
+        The commits in `until` are skipped, and also commits that can be reached only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -144,9 +149,9 @@ class CommitLog:
         return added
 
     def _read_from_file(self, descriptor: int, shallow: str) -> None:
-        """Load the rows that were added to the file since the last read.
+        """Load the commits that were added to the cache file since this process last read it.
 
-        If the file is damaged or belongs to a different history, clear it.
+        If the file is damaged, or belongs to a different history, it is emptied.
         """
         size = os.fstat(descriptor).st_size
         if size < self._position:
@@ -177,10 +182,11 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the commits that revisions such as COMMIT and ^COMMIT select, but only the newest `most`
-    commits.
+    """Return the newest `most` commits that the given revisions select. If `most` is None, return all of
+    them.
 
-    Raises GitError, including for an unknown revision.
+    As in git, the revision `COMMIT` selects a commit and its ancestors, and `^COMMIT` excludes them. Raises
+    GitError, including for an unknown revision.
     """
     output = git_or_fail(
         root,
@@ -201,7 +207,10 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 
 
 def _shallow_commits(root: Path) -> str:
-    """Return git's list of commits at the boundary of a shallow clone, or "" if the history is complete."""
+    """Return the content of git's file `shallow`, or "" if the clone is complete.
+
+    That file lists the oldest commits in a shallow clone.
+    """
     place = location(root)
     try:
         return (place.common / "shallow").read_text() if place else ""
@@ -210,10 +219,10 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse git's output. It contains a header for each commit, then a status and one or two paths for each
-    file.
+    """Parse the output of `git log`: a header for each commit, then for each file a status and one or two
+    paths.
 
-    Only paths that begin with the prefix are returned. The prefix is removed from them.
+    Files outside the folder `prefix` are omitted. For the others, the prefix is removed from the path.
     """
     tokens = iter(output.split("\0"))
     head: list[str] = []
@@ -236,7 +245,10 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Restrict a change to files whose path begins with the prefix, and remove the prefix."""
+    """Restrict a change to files in the folder `prefix`, and remove the prefix from their paths.
+
+    A file that was moved into or out of the folder becomes an added or deleted file.
+    """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)
     if is_inside and (was_inside or not change.before):
