@@ -1,8 +1,8 @@
 """Fetch and push: all communication with a git remote.
 
-The commands use the owner's credential helpers, ssh settings and `pre-push` hook. If they would need to
-prompt for something, they fail. Each command has a timeout. Output from a remote is not trusted, so it is
-truncated.
+The commands use the credential helpers and ssh settings of the user who runs the server, and the repository's
+`pre-push` hook. A command that would prompt for input fails instead. Each command has a timeout. Output from
+a remote is not trusted, so it is truncated.
 """
 
 import os
@@ -50,7 +50,8 @@ _ENVIRONMENT = {
     "GCM_INTERACTIVE": "never",
     "LC_ALL": "C",
 }
-# Environment variables may configure access to a remote, but not the repository.
+# Prefixes of the environment variables that are passed to git. They may configure access to a remote, but not
+# the repository.
 _INHERITED_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG", "GIT_HTTP", "GIT_PROXY", "GIT_SSH", "GIT_SSL")
 _SETTINGS = (
     "core.fsync=objects,reference",
@@ -85,7 +86,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Result of a command: its exit status, and its truncated output and error output.
+    """Result of a git command: its exit status, and its output and error output, both truncated.
 
     After a timeout, the exit status is None.
     """
@@ -96,9 +97,9 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a remote branch into its tracking branch. Return its commit, or "" if it does not exist.
+    """Fetch a branch from a remote into its tracking branch. Return the branch's commit on the remote.
 
-    Raises RemoteAwayError and RemoteAccessError.
+    Return "" if the remote has no such branch. Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -142,12 +143,13 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a remote branch that is at the commit `expected`. For a new branch, `expected` is "".
+    """Push a commit to a branch of a remote, if the branch is still at the commit `expected`.
 
-    Set `follows` if the commit is known to descend from `expected`. Then git does not check this.
+    For a new branch, `expected` is "". Set `follows` if it is known that the commit descends from `expected`.
+    Then git does not check this.
 
     Raises:
-    - RemoteMovedError if the branch is at a different commit or would lose commits.
+    - RemoteMovedError if the branch is at a different commit, or would lose commits.
     - RemoteRefusedError if the remote or the `pre-push` hook rejects the commit.
     - RemoteAccessError or RemoteAwayError if nothing was pushed.
     - RemoteLostError if it is unknown whether the commit arrived.
@@ -182,7 +184,9 @@ def tracking_ref(remote: str, branch: str) -> str:
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the commit that a remote branch had at the last fetch, or "" if the branch was never fetched."""
+    """Return the commit that a branch of a remote had at the last fetch, or "" if the branch was never
+    fetched.
+    """
     return ref_commit(root, tracking_ref(remote, branch))
 
 
@@ -203,15 +207,16 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
     if is_full(done.stderr):
         return RemoteAwayError(f"The git remote is unavailable because the disk is full: {reason}")
-    if "cannot lock ref" in done.stderr:  # By a killed command, until the lock is STALE_LOCK_AGE_S old.
+    # Locked by a killed command, until the lock is STALE_LOCK_AGE_S old.
+    if "cannot lock ref" in done.stderr:
         return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
     return RemoteAwayError(f"The git remote does not respond: {reason}")
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error for a push for which the remote has sent no report.
+    """Return the error for a failed push about which the remote has reported nothing.
 
-    The cause is the connection or a local hook.
+    The cause is either the connection or a local hook.
     """
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
@@ -260,7 +265,7 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """Wait for a process and return its exit status. Raises TimeoutExpired.
+    """Wait for a process for up to `seconds`, and return its exit status. Raises TimeoutExpired.
 
     If possible, this uses a pidfd, because `Popen.wait` polls and therefore returns up to 50 ms late.
     """
@@ -278,7 +283,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a stream to its end. It stores only the first _MAX_OUTPUT_BYTES bytes."""
+    """Thread that reads a command's output to the end. Only the first _MAX_OUTPUT_BYTES bytes are stored."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -291,9 +296,9 @@ class _Reader:
                 self._data += data[: _MAX_OUTPUT_BYTES - len(self._data)]
 
     def text(self) -> str:
-        """Return the stored text.
+        """Return the stored output as text.
 
-        Waits at most _TERMINATE_TIMEOUT_S if a detached process holds the stream open.
+        If another process still has the output open, wait for at most _TERMINATE_TIMEOUT_S.
         """
         self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
@@ -324,7 +329,9 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes every few seconds, and when the repository's settings change."""
+    """Return a cache key that changes when the repository's git settings change, and also every few
+    seconds.
+    """
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
 
@@ -332,7 +339,10 @@ def _settings_mark(root: Path) -> object:
 # The cache saves 1.7 ms for each command that contacts a remote.
 @lru_cache(maxsize=16)
 def _has_own_ssh(root: Path, mark: object) -> bool:
-    """Whether core.sshCommand is configured. The setting on our own command line is ignored."""
+    """Whether an ssh command (core.sshCommand) is configured for a repository.
+
+    A value that Bifolio itself passes on the command line is ignored. `mark` is only a cache key.
+    """
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     return any(not line.startswith("command\t") for line in output.splitlines())
 
@@ -342,6 +352,6 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            # If the clock was set back, the lock must not remain for hours.
+            # A negative age means that the clock was set back. Then the lock must not remain for hours.
             if not 0 <= time.time() - lock.stat().st_mtime <= STALE_LOCK_AGE_S:
                 lock.unlink()

@@ -1,4 +1,4 @@
-"""A site's git repository: its location, HEAD and locks."""
+"""The git repository that contains a site: its location, its HEAD and its locks."""
 
 import os
 import time
@@ -13,7 +13,8 @@ from server.storage.files import FileMark, file_mark_of
 from server.storage.git.command import MAX_PATH_ARGUMENTS, git, git_as_owner, git_bytes_or_fail, git_or_fail
 
 STALE_LOCK_AGE_S = 30.0  # Older locks were left by killed commands.
-# Files in a repository's folder that show an operation in progress. A commit would disturb the operation.
+# Files in a repository's folder that exist while an operation such as a merge is in progress. A commit would
+# disturb that operation.
 _OPERATIONS_UNDER_WAY = {
     "MERGE_HEAD": "a merge",
     "rebase-merge": "a rebase",
@@ -30,10 +31,10 @@ _HOOKS = (
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Location of a site's repository. `folder` contains HEAD and the index. `common` contains the branches.
+    """Location of the repository that contains a site.
 
-    The two are different only in a `git worktree`. `prefix` is the site's path in the working tree, with a
-    trailing "/".
+    `folder` contains HEAD and the index. `common` contains the branches. They are different only in a `git
+    worktree`. `prefix` is the site's path in the working tree, with a trailing "/".
     """
 
     folder: Path
@@ -42,10 +43,9 @@ class Location:
 
 
 def location(root: Path) -> Location | None:
-    """Return the location of a site's repository, or None if git finds no readable repository. Raises
-    GitError.
+    """Return the location of the repository that contains the site at `root`. Raises GitError.
 
-    The result is cached until the site's .git is replaced.
+    Return None if git finds no readable repository. The result is cached until `.git` is replaced.
     """
     mark = place_mark(root)
     try:
@@ -57,9 +57,9 @@ def location(root: Path) -> Location | None:
 # The cache saves 7 of 13 ms for a page of history.
 @lru_cache(maxsize=64)
 def _location(root: Path, mark: object) -> Location:
-    """Return the location of a repository, like `location`, but raise LookupError instead of returning None.
+    """Return the location of a repository, like `location`, but raise LookupError if there is none.
 
-    This prevents caching if there is no repository.
+    `lru_cache` does not cache exceptions, so a repository that is created later will be found.
     """
     output = git(root, "rev-parse", "--absolute-git-dir", "--git-common-dir", "--show-prefix")
     if output is None:
@@ -69,8 +69,9 @@ def _location(root: Path, mark: object) -> Location:
 
 
 def place_mark(root: Path) -> object:
-    """Return the identity of the nearest .git, in the site's folder or a parent folder, or None if there is
-    none.
+    """Return a value that identifies the nearest `.git` in the site's folder or a parent folder.
+
+    Return None if there is no `.git`.
     """
     for folder in (root, *root.parents):
         try:
@@ -82,22 +83,26 @@ def place_mark(root: Path) -> object:
 
 
 def git_folder(root: Path) -> Path | None:
-    """Return the folder that contains a site's HEAD, index and index.lock, or None."""
+    """Return the folder that contains a repository's HEAD, index and index.lock, or None without a
+    repository.
+    """
     place = location(root)
     return place.folder if place else None
 
 
 def prefix_of(root: Path) -> str:
-    """Return a site's path in the working tree, with a trailing "/".
+    """Return a site's path in git's working tree, with a trailing "/".
 
-    If the site is the top folder, return "".
+    If the site is the top folder of the working tree, return "".
     """
     place = location(root)
     return place.prefix if place else ""
 
 
 def is_tracked(root: Path, path: str) -> bool:
-    """Whether git tracks the file at a path in the site, or any file below the path. Raises GitError."""
+    """Whether git tracks the file at a path in the site, or any file in a folder at this path. Raises
+    GitError.
+    """
     return bool(git(root, "ls-files", "--", path))
 
 
@@ -107,9 +112,10 @@ def is_shallow(root: Path) -> bool:
 
 
 def head_by_git(root: Path) -> str:
-    """Return the checked-out commit. Return "" if there is no commit or no readable repository.
+    """Return the id of the checked-out commit.
 
-    Raises GitError if HEAD points to a missing commit. (git itself would report that there is no commit.)
+    Return "" if there is no commit or no readable repository. Raises GitError if HEAD points to a missing
+    commit, which git itself would report as "no commit".
     """
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
@@ -126,7 +132,10 @@ def head_by_git(root: Path) -> str:
 
 
 def head_mark(folder: Path) -> object:
-    """Return a value that changes with each commit or checkout. Return None if there is no such value."""
+    """Return a value that changes with each commit or checkout in the repository at `folder`.
+
+    Return None if this can't be found out from files.
+    """
     try:
         head = (folder / "HEAD").read_text().strip()
         common = folder / "commondir"
@@ -142,7 +151,7 @@ def head_mark(folder: Path) -> object:
 
 
 def git_lock(folder: Path) -> FileMark | None:
-    """Return the mark of index.lock, or None if that file does not exist.
+    """Return the mark of the lock file index.lock, or None if it does not exist.
 
     A git command holds this lock while it changes files.
     """
@@ -150,23 +159,26 @@ def git_lock(folder: Path) -> FileMark | None:
 
 
 def under_way(folder: Path) -> str:
-    """Return the name of the operation that is in progress in a repository, such as "a merge", or ""."""
+    """Return a name for the git operation that is in progress in a repository, such as "a merge".
+
+    Return "" if there is none.
+    """
     operations = (text for name, text in _OPERATIONS_UNDER_WAY.items() if (folder / name).exists())
     return next(operations, "")
 
 
 def is_at_work(lock: FileMark | None) -> bool:
-    """Whether index.lock means that a git command may be changing files.
+    """Whether a git command may be changing files, according to the mark of index.lock.
 
-    This is the case only if the lock is empty and recent, because git writes the new index to the lock after
-    it has changed the files. A lock that is not empty can also be held for a long time: `git commit -a` holds
-    such a lock while an editor is open.
+    This requires that the lock file is empty and recent: git writes the new index into the lock file only
+    after it has changed the files. A lock file that is not empty is no reason to wait. For example, `git
+    commit -a` keeps one for as long as an editor is open.
     """
     return lock is not None and not lock[1] and not is_old(lock)
 
 
 def is_old(lock: FileMark) -> bool:
-    """Whether a lock is so old that the process that created it has probably died."""
+    """Whether a lock file is so old that the process that created it has probably died."""
     return abs(time.time() - lock[0] / 1e9) >= STALE_LOCK_AGE_S
 
 
@@ -185,7 +197,7 @@ Tree = Mapping[str, Staged | None]  # by path relative to the site; None for a m
 class Repository:
     """The git repository that contains the site at `root`. `prefix` is the site's path in the repository.
 
-    `nothing` is the object id that consists of zeros.
+    `nothing` is the object id that consists of zeros, which means "no object" in git.
     """
 
     root: Path
@@ -199,7 +211,7 @@ class Repository:
         return self.folder / "index"
 
     def head(self) -> str:
-        """Return the checked-out commit, or "" if there is none yet. Raises GitError."""
+        """Return the id of the checked-out commit, or "" if there is no commit yet. Raises GitError."""
         commit = head_by_git(self.root)
         if not commit:  # Raises if the repository has been removed.
             git_or_fail(self.root, "rev-parse", "--git-dir")
@@ -207,7 +219,7 @@ class Repository:
 
     @property
     def runs_programs(self) -> bool:
-        """Whether commits must be created by `git commit`, because hooks or signatures are configured."""
+        """Whether `git commit` must be used to create commits, because hooks or signatures are configured."""
         if any(os.access(self.hooks / name, os.X_OK) for name in _HOOKS):
             return True
         return self.signs
@@ -242,22 +254,26 @@ class Repository:
         return {path: files[full] for path in paths if (full := self.full(path)) in files}
 
     def versions(self, commit: str, paths: Iterable[str]) -> Tree:
-        """Return the versions of files in a commit. For a missing file, the value is None."""
+        """Return the versions of the given files in a commit. The value for a missing file is None."""
         requested = list(paths)
         existing = self.tree(commit, requested)
         return {path: existing.get(path) for path in requested}
 
 
 def full_path(prefix: str, path: str) -> str:
-    """Convert a path relative to the site to a path relative to the repository. `prefix` is the site's path.
+    """Convert a path relative to the site to a path relative to the repository's top folder.
 
-    For a file outside the site, `path` consists of `../` and the path in the repository.
+    `prefix` is the site's path in the repository. For a file outside the site, `path` consists of `../` and
+    the path in the repository.
     """
     return path.removeprefix("../") if path.startswith("../") else prefix + path
 
 
 def repository_of(root: Path) -> Repository:
-    """Return a site's repository. Raises CommitError if git finds no readable repository."""
+    """Return the repository that contains the site at `root`.
+
+    Raises CommitError if git finds no readable repository.
+    """
     arguments = ("--absolute-git-dir", "--show-prefix", "--show-object-format", "--git-path", "hooks")
     output = os.fsdecode(git_as_owner(root, "rev-parse", *arguments))
     folder, prefix, kind, hooks = output.split("\n")[:4]

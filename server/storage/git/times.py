@@ -1,6 +1,6 @@
-"""First and last commit time of each file, read from git once and cached by commit.
+"""The times of the first and the last commit that changed each file. They are read from git once and cached.
 
-Without git or a repository, there are no commit times.
+Without git or a repository, no times are known.
 """
 
 import json
@@ -24,11 +24,12 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """First and last commit time of each path up to one commit, in seconds since 1970.
+    """The times of the first and the last commit that changed each file, up to one commit, in seconds since
+    1970.
 
-    These are the earliest and the latest time of the commits that changed the path. A renamed file has the
-    first time of its old path. `changed` are files that differ from the commit, so their last change is not
-    in git.
+    For a renamed file, the first time is that of its old path. If the clocks of machines differ, these are
+    the earliest and the latest time. `changed` are the files that differ from the commit, so the time of
+    their last change is not in git.
     """
 
     commit: str = ""
@@ -36,7 +37,10 @@ class CommitTimes:
     changed: frozenset[str] = frozenset()
 
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return a file's createdAt and updatedAt. `modified` is the file's mtime in seconds since 1970."""
+        """Return createdAt and updatedAt for a file. `modified` is the file's mtime in seconds since 1970.
+
+        The mtime is used where the commits contain no time.
+        """
         times = self.times.get(path)
         if times is None:
             at = from_seconds(modified)
@@ -44,17 +48,19 @@ class CommitTimes:
         return from_seconds(times[0]), from_seconds(self.modified(path, modified))
 
     def modified(self, path: str, modified: float) -> float:
-        """Return the time when a file last changed, in seconds since 1970. `modified` is the file's mtime."""
+        """Return the time when a file last changed, in seconds since 1970. `modified` is the file's mtime.
+
+        The mtime is used if the file's last change is not in a commit.
+        """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the commit times up to HEAD. Commits that are in `before` or in the cache in `folder` are not
-    read again.
+    """Return the commit times up to HEAD. Only commits that are new since `before` or the cache are read.
 
-    Raises GitError if the commit times can't be read. If only the list of changed files can't be read, log
-    this and use the list from `before`.
+    `folder` contains the cache. Raises GitError if the commit times can't be read. If only the list of
+    changed files can't be read, log this and use the list from `before`.
     """
     commit = head_commit(root)
     if not commit:
@@ -86,7 +92,10 @@ def _changed_paths(root: Path, folder: Path | None, before: CommitTimes | None) 
 
 
 def tell_changed_unknown(root: Path, error: GitError) -> None:
-    """Log once that git can't list the files that differ from the last commit."""
+    """Log that git can't list the files that differ from the last commit.
+
+    Repeated calls log this only once.
+    """
     # After a timeout, git is not called again before the next commit.
     concern = Concern.TIMES if isinstance(error, GitSlowError) else Concern.CHANGED
     trouble_log(root).tell(concern, str(error), "git can't list the uncommitted files")
@@ -95,9 +104,10 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Add commits to the first and last times by path. The commits must be sorted from newest to oldest.
+    """Return the first and last commit times by path, updated with more commits, sorted from newest to
+    oldest.
 
-    The result is the same if the commits are added all at once or one by one, even if the clocks of the
+    It makes no difference whether the commits are added all at once or one by one, even if the clocks of
     machines differ.
     """
     later = dict(times)

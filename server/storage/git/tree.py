@@ -14,12 +14,13 @@ from server.storage.links import may_lead
 
 _FILE_MODES, _LINK_MODE = ("100644", "100755", "100664"), "120000"
 MAX_LINKS = 8  # Longer chains of links are not followed.
-BATCH_BYTES = 32_000_000  # At most this many bytes are read into memory at a time, except for a larger file.
+# At most this many bytes are read into memory at a time, unless a single file is larger.
+BATCH_BYTES = 32_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file in a commit: its blob id and size in bytes."""
+    """A file in a commit: the id of its blob (its content in git), and its size in bytes."""
 
     id: str
     size: int
@@ -29,7 +30,8 @@ def read_tree(root: Path, commit: str, paths: Iterable[str] = ()) -> dict[str, B
     """Return the files of the site at `root` in a commit, by path. If `paths` is given, return only those
     files.
 
-    A symbolic link is replaced by the files that it points to, if that is allowed. Raises GitError.
+    A symbolic link is replaced by the files that it points to, if the rules in `storage.links` allow that.
+    Raises GitError.
     """
     files: dict[str, Blob] = {}
     links: dict[str, Blob] = {}
@@ -70,10 +72,10 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 
 
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
-    """Yield the contents of blobs in order. For a missing blob, yield None.
+    """Yield the contents of the blobs with the given ids, in order. For a missing blob, yield None.
 
-    Blobs can be missing in a partial clone. An id can also be `COMMIT:./PATH`, without a newline. Raises
-    GitError.
+    Blobs can be missing in a partial clone. Instead of an id, `COMMIT:./PATH` (without a newline) can be
+    used. Raises GitError.
     """
     requested = list(ids)
     if not requested:
@@ -96,22 +98,22 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, the content of a blob.
-
-    Raises GitError if it is None, because then the blob is missing.
-    """
+    """Return `data`, the content of a file in git. If it is None, raise GitError: the blob is missing."""
     if data is None:
         raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
     return data
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Store a content in git. Return the blob id. Raises GitError."""
+    """Store some bytes in git as a blob, and return its id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
 def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
-    """Copy a blob of any size to a file. Return False if the blob is missing. Raises GitError."""
+    """Copy the content of a blob of any size to the open file `into`. Return False if the blob is missing.
+
+    Raises GitError.
+    """
     try:
         return git_bytes(root, "cat-file", "blob", id_, into=into) is not None
     except GitError:
@@ -122,10 +124,10 @@ def copy_blob(root: Path, id_: str, into: IO[bytes]) -> bool:
 
 
 def read_named(root: Path, names: Iterable[str], most: int) -> Iterator[bytes | None]:
-    """Yield the contents of files named `COMMIT:./PATH` in order. Small batches limit the memory use.
+    """Yield the contents of files in commits, in order. Each name has the form `COMMIT:./PATH`.
 
-    Yields None for a file that is missing or larger than `most` bytes. Names must not contain a newline.
-    Raises GitError.
+    For a file that is missing or larger than `most` bytes, yield None. To limit the memory use, the files are
+    read in small batches. Names must not contain a newline. Raises GitError.
     """
     requested = list(names)
     if not requested:
@@ -157,7 +159,7 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
     """Return both versions of each file that differs between two commits, including symbolic links and
     submodules.
 
-    Paths are relative to the site. Paths outside the site begin with `../`. Raises GitError.
+    The keys are paths relative to the site. Paths outside the site begin with `../`. Raises GitError.
     """
     prefix = prefix_of(root)
     output = git_bytes_or_fail(root, "diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", one, other, "--")
@@ -171,9 +173,9 @@ def changed_files(root: Path, one: str, other: str) -> dict[str, tuple[Staged | 
 
 
 def changed_by(root: Path, commits: Iterable[str]) -> set[str]:
-    """Return the paths in the site that commits have changed. Raises GitError.
+    """Return the paths in the site that the given commits have changed. Raises GitError.
 
-    For a merge commit, these are only the paths that differ from all its parents.
+    For a merge commit, only paths that differ from all its parents are returned.
     """
     options = ("--stdin", "-r", "-c", "-z", "--no-commit-id", "--name-only", "--no-renames", "--relative")
     output = git_or_fail(root, "diff-tree", *options, stdin="".join(f"{id_}\n" for id_ in commits))
@@ -190,11 +192,12 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changes to a text line by line.
+    """Merge two changed versions of a text, `ours` and `theirs`, line by line. `base` is their common
+    ancestor.
 
-    Returns None if the changes conflict, if the merge takes too long, or if git is missing. Line endings and
-    the final newline are merged separately. If only one side has changed them, the change from that side is
-    used.
+    Return None if the changes conflict, if the merge takes too long, or if git is not installed. Line endings
+    and the final newline are merged separately: if only one version has changed them, they are taken from
+    that version.
     """
     texts = (base, ours, theirs)
     windows = _merge_flag(*("\r\n" in text for text in texts))

@@ -1,6 +1,7 @@
-"""Log of git problems. Each problem is logged once, with a hint on how to fix it. Its end is logged too.
+"""Log messages about git problems. Each problem is logged once, with a hint on how to fix it. Its end is also
+logged.
 
-The same cause can make git fail in many places and processes. One line in the log for each cause is enough.
+The same cause can make git fail in many places and processes, but it is logged only once.
 """
 
 import logging
@@ -49,26 +50,26 @@ _MENDING: tuple[tuple[str, str], ...] = (
     (r"not in a git repository", "git init makes one"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
-_BITS = 64  # Bits in a mask. All kinds that are not in the table share the bits above these.
+_BITS = 64  # Number of bits in a mask. Problems that match no pattern in the table share the remaining bits.
 
 
 class Concern(IntEnum):
-    """A part of the server's work that a git problem can prevent."""
+    """A part of the server's work that fails or is delayed because of a git problem."""
 
-    COMMITS = 0  # Writes wait to be committed.
-    TIMES = auto()  # Commit times of files are unknown.
-    CHANGED = auto()  # The files that differ from the last commit are unknown.
+    COMMITS = 0  # Writes can't be committed now, so they wait.
+    TIMES = auto()  # The commit times of files are unknown.
+    CHANGED = auto()  # It is unknown which files differ from the last commit.
     REPOSITORY = auto()  # git can't read the repository.
-    WRITES = auto()  # A running git command blocks writes.
-    DETACHED = auto()  # Commits are on no branch.
+    WRITES = auto()  # A git command is running, so writes must wait.
+    DETACHED = auto()  # HEAD is detached, so new commits are on no branch.
     SUBMODULES = auto()  # Files in a nested repository are not committed.
 
 
-_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # git works despite these.
+_NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # These are only notes, because git works.
 
 
 class TroubleLog:
-    """Log of the problems with a site's repository. Processes that are forked later share it."""
+    """Log of git problems in a site's repository. Processes that are forked after its creation share it."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -77,7 +78,8 @@ class TroubleLog:
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
         """Log a problem, its consequence, and how to fix it.
 
-        If the same problem was already logged and has not been resolved, do nothing.
+        `concern` is the affected part of the server's work. If a problem with the same cause was already
+        logged and has not been resolved, nothing is logged.
         """
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
@@ -91,7 +93,10 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Record that problems with these concerns are resolved. If no problem remains, log that."""
+        """Record that the problems that affect these parts of the server's work are resolved.
+
+        If no problem remains, log that git works again.
+        """
         ended = [one for one in concerns if self._mask(one)]
         for one in ended:
             self._set(one, 0)
@@ -110,7 +115,10 @@ class TroubleLog:
 # Saves no time, but all callers need the same instance: its memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
-    """Return the log for a site. Call this once before forking workers."""
+    """Return the log of git problems for the site at `root`.
+
+    Must be called once before workers are forked.
+    """
     return TroubleLog(root)
 
 

@@ -1,7 +1,8 @@
-"""Files that differ from the last commit.
+"""Search for files that differ from the last commit.
 
-git reads each file whose size or times differ from the index. After a site was copied, these are all files.
-Therefore the refreshed index is cached for the next start.
+git reads each file whose size or times differ from its index. After a site was copied to another folder, this
+is true for all files. git then updates the times in the index, and this updated index is cached for the next
+start.
 """
 
 import os
@@ -39,9 +40,9 @@ def changed_paths(
     """Return those of the `paths` that differ from the last commit. If `paths` is None, check all tracked
     files.
 
-    Returns an empty set if there is no commit or no index, or if a git filter can't be disabled. The
-    refreshed index is stored in the folder `cache`. Raises GitError if git fails or times out, or if the
-    index can't be copied.
+    The index with updated times is cached in the folder `cache`. Return an empty set if there is no commit or
+    no index, or if a git filter can't be disabled. Raises GitError if git fails or times out, or if the index
+    can't be copied.
     """
     if paths is not None and not paths:
         return frozenset()
@@ -64,10 +65,10 @@ def changed_paths(
 
 
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
-    """Return the path of the cache file for the current index, or None without an index or cache folder.
+    """Return the path at which a copy of the given index, with updated times, is cached.
 
-    A cached index can be used in any working tree, because git ignores entries for files with different
-    times.
+    Return None without an index or cache folder. A cached index can be used in any working tree, because git
+    ignores its entries for files whose times differ.
     """
     mark = file_mark_of(index)
     if cache is None or mark is None:
@@ -76,7 +77,10 @@ def _cached_index(index: Path, cache: Path | None) -> Path | None:
 
 
 def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: Path | None) -> str:
-    """Run a git command on a copy of an index. If git has refreshed the copy, cache it. Raises GitError."""
+    """Run a git command on a copy of the index. If git updates the times in the copy, cache it as `cached`.
+
+    Return the command's output. Raises GitError.
+    """
     filters = filter_names(root)
     if filters is None:
         return ""
@@ -106,10 +110,10 @@ def _keep(index: Path, cached: Path) -> None:
 
 
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
-    """Return the differences between the files below `paths` and the last commit, sorted by path.
+    """Return the differences between the last commit and the files in the folders `paths`, sorted by path.
 
-    Untracked files are included, but ignored files are not. A moved file is reported as renamed if it is
-    similar enough. Raises CommitError and GitError.
+    Untracked files are included, but ignored files are not. A file that was moved and is similar enough is
+    reported as renamed. Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -146,9 +150,9 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` whose content on disk or in the index is in no commit.
+    """Return those of the `paths` whose content, on disk or in git's index, is not in the last commit.
 
-    Runs the repository's filters. Raises CommitError.
+    This runs the repository's filters. Raises CommitError.
     """
     prefix = prefix_of(root)
     output = os.fsdecode(git_as_owner(root, "status", *STATUS_OPTIONS, "--", *paths))
@@ -159,10 +163,10 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return those of the `paths` that were edited, but that git was configured to ignore.
+    """Return those of the `paths` that were edited, but that `git status` omits.
 
-    `git status` omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`.
-    Raises CommitError.
+    It omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`. Raises
+    CommitError.
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
@@ -180,10 +184,11 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return staged files that are not in HEAD and whose paths conflict with new files at `paths`.
+    """Return files that were staged with `git add`, are not in HEAD, and prevent the creation of files at
+    `paths`.
 
-    A staged file conflicts with a new file in two cases: the new file must be created in place of a folder
-    that contains the staged file, or the staged file must be replaced by a folder.
+    For example, a staged file `a/b` prevents the creation of a file `a`, and a staged file `a` prevents the
+    creation of `a/b`.
     """
     command = ("diff-index", "--cached", "--name-only", "--no-renames", "--diff-filter=A", "-z", "HEAD", "--")
     output = os.fsdecode(git_as_owner(repository.top, *command))
@@ -199,7 +204,7 @@ def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]
 
 
 def staged_renames(root: Path) -> list[FileChange]:
-    """Return renames in the index, such as renames by `git mv`. Raises GitError."""
+    """Return the files that were renamed in git's index, for example by `git mv`. Raises GitError."""
     arguments = ("diff", *_DIFF_OPTIONS, "--cached", "-M", "--diff-filter=R", "--name-status")
     words = git_or_fail(root, *arguments, "-z", "--relative", "HEAD").split("\0")
     renames = zip(words[0::3], words[1::3], words[2::3], strict=False)

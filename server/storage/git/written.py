@@ -1,7 +1,7 @@
-"""Written files compared with the disk, and with what other people have committed since.
+"""Comparison of written files with the files on disk, and with what other people have committed since.
 
-A write may wait for its commit while others commit the same file. These functions tell whether the write must
-still be committed.
+While a write is waiting to be committed, other people may commit changes to the same file. The functions
+determine whether the write must still be committed.
 """
 
 import filecmp
@@ -17,17 +17,19 @@ from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository
 
-ACTOR_TRAILER = "Bifolio-Actor: "  # in the message of every commit by Bifolio
+ACTOR_TRAILER = "Bifolio-Actor: "  # a line with this prefix is in the message of every commit by Bifolio
 MISSING = ""  # in place of a digest, for a file that does not exist
-MAX_COMPARED_COMMITS = 50  # Versions in more commits are not compared with the digests.
+# If more commits than this changed a file, their versions are not compared with the digests.
+MAX_COMPARED_COMMITS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a write to a file was based on.
+    """The versions of a file that a write replaced.
 
-    `commit` was checked out at the time, "" if unknown. `digests` are the hexadecimal digests of the file's
-    earlier versions. A later commit of one of these versions does not contain the write.
+    `commit` is the id of the commit that was checked out at the time, or "" if unknown. `digests` are the
+    hexadecimal digests of earlier versions of the file. If one of these versions is committed later, that
+    commit does not contain the write.
     """
 
     commit: str
@@ -35,7 +37,7 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """What others have committed to a file since a write to it."""
+    """What other people have committed to a file since Bifolio wrote it."""
 
     NOTHING_NEWER = "nothing, or only versions that the write replaced"
     THE_WRITE = "the version that was written"
@@ -45,9 +47,10 @@ class ByOthers(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
 ) -> ByOthers:
-    """Return what others have committed to a file since it was written here.
+    """Return what other people have committed to a file since Bifolio wrote `content` to it.
 
-    A file that is still as it was written counts as NOTHING_NEWER. Raises CommitError and GitError.
+    If the file on disk still has this content, return NOTHING_NEWER. `head` is the id of the checked-out
+    commit. Raises CommitError and GitError.
     """
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
@@ -73,7 +76,10 @@ def committed_by_others(
 
 
 def _digest_in_commit(repository: Repository, commit: str, path: str) -> str | None:
-    """Return the digest of a file as git would check it out, or None if a filter fails."""
+    """Return the digest of a file in a commit, as git would check it out.
+
+    Return None if a git filter fails.
+    """
     try:
         data = git_as_owner(repository.root, "cat-file", "--filters", f"{commit}:{repository.full(path)}")
     except CommitError:
@@ -82,7 +88,10 @@ def _digest_in_commit(repository: Repository, commit: str, path: str) -> str | N
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store a content in git, using the filters that are configured for its path. Return the blob id."""
+    """Store the content of the file at `path` in git as a blob, and return its id.
+
+    The git filters that are configured for this path are applied.
+    """
     if isinstance(content, Path):
         # `--path` selects the filters, because the content is stored at another path.
         content = content.read_bytes() if content.stat().st_size < 1_000_000 else content
@@ -94,9 +103,10 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 
 
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
-    """Whether a file has the given content.
+    """Whether a file on disk has the given content.
 
-    None means that the file is missing. A path means the content of the file at that path.
+    If `content` is a path, compare with the file at that path. If it is None, return whether `file` is
+    missing.
     """
     try:
         if content is None:
