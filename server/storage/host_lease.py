@@ -1,9 +1,9 @@
-"""Host lease: on a network file system, only one machine at a time can serve a site's folder.
+"""Host lease: allows only one machine at a time to serve a site's folder on a network file system.
 
-File locks work only within one kernel, so a lease file in .bifolio/ is used between machines. The server
-renews the lease regularly. While it does, servers on other machines fail to start. The lease contains the
-kernel's id, so all containers on one machine share it. If the lease is not renewed, it expires. This happens
-if the machine has crashed or the folder is a copy.
+File locks work only within one kernel. Between machines, a lease file in .bifolio/ is used instead. A server
+renews its lease regularly, and as long as it does, servers on other machines fail to start. The lease
+contains the kernel's id, so all containers on one machine share it. If a lease is not renewed, it expires.
+This happens if the machine has crashed, or if the folder is a copy of a served folder.
 """
 
 import json
@@ -24,12 +24,14 @@ log = logging.getLogger("bifolio")
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
-CONTEST_DELAY_S = 0.5  # Wait this long for the lease file of a machine that started at the same time.
+# If another machine has started at the same time, it writes its lease file within this time.
+CONTEST_DELAY_S = 0.5
 _POLL_INTERVAL_S = 0.1
-_RECORD_BYTES = 512  # Records have a fixed size and are written in place, so no reader sees half of one.
+# Records have a fixed size and are overwritten in place, so no other machine can read an incomplete record.
+_RECORD_BYTES = 512
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 _MOUNTS_FILE = Path("/proc/self/mountinfo")
-# File systems that several machines can mount, including types with a suffix, such as fuse.sshfs.
+# Types of file systems that several machines can mount. A type may have a suffix, as in fuse.sshfs.
 _SHARED_TYPES = (
     "9p afs beegfs ceph cifs fuse gfs gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 smb3 smbfs virtiofs"
 )
@@ -38,7 +40,9 @@ SHARED_FILE_SYSTEMS = frozenset(_SHARED_TYPES.split())
 
 @dataclass(frozen=True, slots=True)
 class _Lease:
-    """Contents of the lease file: the kernel's id, the machine's name, and the number of renewals."""
+    """Contents of the lease file: the kernel's id, the machine's name, and how often the lease was
+    renewed.
+    """
 
     host: str
     name: str
@@ -62,9 +66,10 @@ class HostLease:
 
     @contextmanager
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
-        """Context manager: if `is_wanted` is set, acquire the lease, and release it at the end.
+        """Context manager: if `is_wanted` is set, acquire the lease, and release it at the end of the block.
 
-        Yields the method `renew`. Raises SetupError if another machine holds the lease.
+        Yield the method `renew`, which must be called regularly. Raises SetupError if another machine holds
+        the lease.
         """
         if is_wanted:
             self.take()
@@ -93,7 +98,7 @@ class HostLease:
     def renew(self) -> float | None:
         """Renew the lease if it is due.
 
-        Return the number of seconds until the next renewal. Return None if this machine has no lease.
+        Return the number of seconds until the next renewal, or None if this machine has no lease.
         """
         if not self._held:
             return None
@@ -128,7 +133,7 @@ class HostLease:
         while first and first.host != self._own.host and time.monotonic() < deadline:
             time.sleep(_POLL_INTERVAL_S)
             lease = self._read()
-            if lease is None:  # The other machine released it.
+            if lease is None:  # The other machine released its lease.
                 return
             if lease != first:
                 if lease.host == self._own.host:
@@ -136,9 +141,9 @@ class HostLease:
                 raise _refusal(lease)
 
     def _read(self) -> _Lease | None:
-        """Parse the lease file.
+        """Read and parse the lease file.
 
-        Because the file is opened, a network file system fetches its current content.
+        The file is opened for each read, because this makes a network file system fetch its current content.
         """
         try:
             return _Lease.of(self._path.read_text())

@@ -1,6 +1,6 @@
-"""Record of intent: the steps in a change. It is written before any file changes.
+"""Record of intent: the list of file changes that one write will make. It is stored before any file changes.
 
-After a crash, recovery uses the record to finish or roll back the change.
+After a crash, recovery uses the record to finish the write or roll it back.
 """
 
 import hashlib
@@ -14,11 +14,12 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent. `before` and `after` are its marks (mtime, size, inode) before and
-    after the change.
+    """One file in a record of intent. `before` and `after` are the marks (mtime, size, inode) of the file at
+    `target`.
 
-    A mark is None if there is no file. `aside` is the name of a file in the journal. Before the swap, that
-    file is the new one; after the swap, it is the old one. The digests are hexadecimal, or "" if unknown.
+    They are the marks before and after the write; a mark is None if there is no file at that time. `aside` is
+    the name of a file in the journal folder. It contains the new file before the swap, and the old file after
+    the swap. The digests of both contents are hexadecimal, or "" if unknown.
     """
 
     target: str
@@ -33,7 +34,10 @@ class Step:
 
 
 def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
-    """Write steps and a digest of them to a new file. Raises OSError."""
+    """Write a record of intent, which consists of the steps and their digest, to a new file. Raises OSError.
+
+    If `synced` is set, wait until the file is on disk.
+    """
     body = json.dumps([astuple(step) for step in steps])
     with path.open("x", encoding="utf-8") as file:
         file.write(f"{_digest(body.encode())}\n{body}")
@@ -43,7 +47,7 @@ def write_intent(path: Path, steps: list[Step], *, synced: bool) -> None:
 
 
 def read_intent(path: Path) -> list[Step] | None:
-    """Return the steps in a record. Return None if the record is incomplete or damaged."""
+    """Return the steps in a record of intent. Return None if the record is incomplete or damaged."""
     try:
         digest, _, body = path.read_text(encoding="utf-8").partition("\n")
         if _digest(body.encode()) != digest:
@@ -66,11 +70,11 @@ def _digest(data: bytes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One file in a change. Its new content is `data` or the content of the file `source`. If both are None,
-    the file is deleted.
+    """A new content for one file: either `data` or the content of the file `source`.
 
-    `before` is the signature that the file had when it was read, or None if it did not exist. `read` is its
-    content at that time, or None if that is unknown. When the file is replaced, it must still match both.
+    If both are None, the file is deleted. `before` is the signature that the file had when it was read, or
+    None if it did not exist. `read` is the content that was read, or None if that is unknown. When the file
+    is replaced, its signature and content must still be the same.
     """
 
     path: str

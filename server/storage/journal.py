@@ -1,12 +1,12 @@
 """Write-ahead journal: a change to several files is applied completely or not at all, even after a crash.
 
-The new contents are staged and synced in .bifolio/journal/. Then they are swapped with the files that they
-replace. Each old file is compared with the version on which the change was based. If one of them has been
-edited in between, the whole change is rolled back.
+The new contents are written to .bifolio/journal/ and synced to disk. Then the new files are swapped with the
+old files. Each old file is compared with the version on which the change was based. If another program has
+edited one of them in between, the whole change is rolled back.
 
 Before the swap, a record of intent is written. After a crash, `storage.recovery` uses it to finish or roll
 back the change. Because of the site's write lock, only one writer at a time can use the journal. Therefore,
-if a new writer finds files in the journal, they were left by a killed writer.
+if a new writer finds files in the journal, they were left by a writer that was killed.
 """
 
 import os
@@ -39,11 +39,11 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Error if a change and its rollback both failed. Recovery restores the files later."""
+    """Error if both a change and its rollback have failed. Recovery will restore the files later."""
 
 
 class Journal:
-    """Writer for the files in one site. `folder` is the site's .bifolio/ folder."""
+    """Writer for the files in the site at `root`. `folder` is the site's folder .bifolio/."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root = root.resolve()
@@ -63,16 +63,19 @@ class Journal:
 
     @property
     def empty(self) -> bool:
-        """Whether the journal contains no files. Then no write is in progress, and none was interrupted."""
+        """Whether the journal contains no files.
+
+        This means that no write is in progress or was interrupted.
+        """
         try:
             return not any(self.folder.iterdir())
         except OSError:
             return True
 
     def recover(self) -> int:
-        """Finish or discard interrupted writes. Return the number of files that changed.
+        """Finish, roll back or discard interrupted writes. Return the number of files that changed.
 
-        Requires the write lock.
+        Requires the site's write lock.
         """
         if self.empty:
             return 0
@@ -81,28 +84,31 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete files that were replaced a few seconds ago, but move edited files to unsaved/.
+        """Delete old files that were replaced more than a few seconds ago. Edited ones are moved to unsaved/
+        instead.
 
-        Requires no lock.
+        Does not require the site's write lock.
         """
         self.recovery.replaced.sweep_if_due()
 
     def check(self, writes: list[Write]) -> None:
-        """Raise ConflictError if the path of a write leads out of the site through a symbolic link.
+        """Raise ConflictError if one of the files is outside the site, because its path contains a symbolic
+        link.
 
-        `commit` also performs this check.
+        The method `commit` checks this, too.
         """
         for write in writes:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply either all writes or none, and count them as one write. Requires the write lock.
+        """Apply either all writes or none of them. They count as one write. Requires the site's write lock.
 
-        `permit` is called just before the first file is replaced and again after the last file was replaced.
-        It can raise an ApiError to abort the change. Raises ConflictError if a file differs from the content
-        that was read. Raises StorageError if the disk is full or fails. After any of these errors, all files
-        are rolled back. If the rollback fails too, the StorageError says so, and recovery restores the files
-        later.
+        `permit` is called just before the first file is replaced, and again after the last file was replaced.
+        It can raise an ApiError to abort the change.
+
+        Raises ConflictError if a file has changed since it was read, and StorageError if the disk is full or
+        fails. Before an error is raised, all files are rolled back. If the rollback fails too, the
+        StorageError says so, and recovery restores the files later.
         """
         staged: list[StagedFile] = []
         new_folders: list[Path] = []
@@ -136,7 +142,7 @@ class Journal:
         except ApiError:
             self._clean(staged, new_folders)
             raise
-        with suppress(OSError):  # The next writer moves them.
+        with suppress(OSError):  # On failure, the next writer moves these files.
             self.recovery.replaced.keep(record, [step.aside.name for step in staged])
 
     def _name(self) -> str:
@@ -144,9 +150,9 @@ class Journal:
         return f"{os.getpid()}-{self._run}-{self._count}"
 
     def _target(self, write: Write) -> Path:
-        """Return the path to write, after following symbolic links.
+        """Return the path of the file to write, after following symbolic links.
 
-        If a link is to be deleted, it is not followed.
+        If the write deletes a symbolic link, the link is not followed.
         """
         path = self.root / write.path
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
@@ -157,9 +163,10 @@ class Journal:
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:
-        """Stage a write.
+        """Write the new content to a file in the journal folder, ready to replace the file at `target`.
 
-        The staged file has the same mode as the target, or the default mode if the file is new.
+        The staged file gets the same mode (permission bits) as the old file, or the default mode if there is
+        none. If `synced` is set, wait until it is on disk.
         """
         before = expected_mark(write, target)
         aside = self.folder / f"{self._name()}.staged"
@@ -179,7 +186,10 @@ class Journal:
         return self._mode_of_new
 
     def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent. It is synced to disk only if the change consists of several files."""
+        """Write the record of intent for the staged files, and return its path.
+
+        It is synced to disk only if there are several files.
+        """
         steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
         write_intent(path, steps, synced=len(steps) > 1)
@@ -188,10 +198,10 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Increment the number of writes, then replace the files.
+        """Increment the site's number of writes, then replace the files.
 
-        Other processes see the new number, so they expect that some files have been replaced and others not
-        yet.
+        The number is incremented first, because it tells other processes that some of the files may already
+        be replaced.
         """
         number = self.lock.number
         self.lock.count(number + 1)
@@ -222,7 +232,10 @@ class Journal:
                 raise
 
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
-        """Roll back a change. The record is renamed first, so recovery after a crash also rolls back."""
+        """Roll back the files that were already replaced.
+
+        The record of intent is renamed first, so that recovery after a crash also rolls back.
+        """
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))
         try:
@@ -232,7 +245,7 @@ class Journal:
             raise _RollbackFailed(str(error)) from error
 
     def _is_lost(self, error: OSError) -> bool:
-        """Whether an error occurred because a part of .bifolio/ was deleted during the write."""
+        """Whether an error occurred because .bifolio/ or a part of it was deleted during the write."""
         above = f"{self.folder.parent}/"
         names = (str(error.filename), str(error.filename2))
         return isinstance(error, FileNotFoundError) and any(name.startswith(above) for name in names)

@@ -1,13 +1,14 @@
-"""Rules for symbolic links: a link may point only to files of its own kind.
+"""Rules for symbolic links: a link's target must be inside the same top-level folder as the link.
 
-Everyone who can commit can add symbolic links. Without rules, such a link could expose or overwrite keys,
-accounts or settings. Therefore:
-- a link in content/uploads/, content/ or content-types/ must point to a target in the same folder;
-- site.yaml must not be a link to a target in these folders;
-- no link may point to a hidden name.
+Everyone who can commit can add symbolic links. Without rules, a link could expose or overwrite keys, accounts
+or settings. Therefore:
+- a link in content/uploads/ must have its target in content/uploads/, a link elsewhere in content/ must have
+  its target in content/, and a link in content-types/ must have its target in content-types/;
+- site.yaml may be a link, but its target must not be in these folders;
+- the path of a target must not contain a hidden name, such as `.git`.
 
-`link_problem` checks a path in advance. `open_file` checks the opened file again, because a file can be
-replaced by a link after the first check.
+`link_problem` checks a path in advance. `open_file` checks the file again after opening it, because a file
+can be replaced by a link after the first check.
 """
 
 import errno
@@ -21,17 +22,18 @@ from pathlib import Path
 from server.paths import CONTENT, SETTINGS, TYPES, UPLOADS
 from server.problems import Problem
 
-_FOLDERS = (UPLOADS, CONTENT, TYPES)  # Inner folders must come before their parent folders.
-# Message if a disallowed link is found at a document's path.
+_FOLDERS = (UPLOADS, CONTENT, TYPES)  # An inner folder must come before the folder that contains it.
+# Message if a symbolic link that is not allowed is found at a document's path.
 BROKEN_LINK = "is a link that does not lead to content; replace it with the document, or remove it"
-_DESCRIPTOR_FOLDER = "/proc/self/fd"  # On Linux, links here show which file each open descriptor refers to.
+# On Linux, the links in this folder show which file each open descriptor refers to.
+_DESCRIPTOR_FOLDER = "/proc/self/fd"
 _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
 
 
 def link_problem(path: str, shown: str, top: str) -> Problem | None:
-    """Check the symbolic links in a path. Return a problem, or None if they are all allowed.
+    """Check the symbolic links in the path of a file. Return a problem, or None if they are allowed.
 
-    `shown` is the path relative to the site, which is at `top`.
+    `path` is the full path. `shown` is the path relative to the site, whose folder is `top`.
     """
     try:
         target = os.path.realpath(path, strict=True)
@@ -56,7 +58,7 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
 def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
     """Whether a path may contain a symbolic link.
 
-    `plain` caches, for each folder, whether its path is free of symbolic links.
+    `plain` is a cache. For each folder, it stores whether the folder's path is free of symbolic links.
     """
     folder = os.path.dirname(path)
     if folder not in plain:
@@ -65,7 +67,7 @@ def has_links(top: str, path: str, plain: dict[str, bool]) -> bool:
 
 
 def _is_plain(folder: str) -> bool:
-    """Whether a folder exists and no part of its path is a symbolic link."""
+    """Whether a folder exists and its path contains no symbolic link."""
     try:
         return os.path.realpath(folder, strict=True) == folder
     except OSError:  # The folder is missing, or another process is replacing a link.
@@ -73,7 +75,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a symbolic link at `path` may point to `target`. Both paths are relative to the site."""
+    """Whether a symbolic link at `path` is allowed to point to `target`. Both are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -90,9 +92,9 @@ def _kind(path: str) -> str:
 
 
 def inner_path(real: str, top: str) -> str | None:
-    """Convert a real path to a path relative to the site at `top`. For the site itself, return "".
+    """Convert a path without symbolic links to a path relative to the site at `top`.
 
-    Return None for a path outside the site.
+    For the site's folder itself, return "". For a path outside the site, return None.
     """
     if real == top:
         return ""
@@ -101,9 +103,10 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if an opened file must not be served as `path`.
+    """Raise OSError if an open file must not be served as the file at `path`, because it is the target of a
+    link.
 
-    The check uses the file's descriptor. Therefore its result stays true if a link replaces the file later.
+    The check uses the file's descriptor. Therefore it remains valid if a link replaces the file later.
     """
     real = _real_path(descriptor, full)
     if real == full:
@@ -114,9 +117,9 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
-    """Return the real path of an opened file, or None if it can't be determined.
+    """Return the path of an open file without symbolic links, or None if it can't be determined.
 
-    On systems without /proc, the path is resolved again, and the result must be the same file.
+    On systems without /proc, the links in `path` are resolved again, and the result must be the same file.
     """
     try:
         real = os.readlink(f"{_DESCRIPTOR_FOLDER}/{descriptor}")
@@ -138,7 +141,8 @@ def _resolve(descriptor: int, path: str) -> str | None:
 def open_file(root: Path, path: str) -> int:
     """Open a file in the site at `root` for reading, and return its descriptor. Raises OSError.
 
-    `root` must not contain symbolic links. If the file is a named pipe, opening it does not block.
+    Symbolic links in `path` must follow the rules of this module. `root` must contain no symbolic links. If
+    the file is a named pipe, opening it does not block.
     """
     top = str(root)
     full = f"{top.rstrip('/')}/{path}"
@@ -152,9 +156,9 @@ def open_file(root: Path, path: str) -> int:
 
 
 def open_ordinary(root: Path, path: str) -> BufferedReader:
-    """Open a regular file in the site at `root`.
+    """Open a regular file in the site at `root`. Raises OSError, including for folders, pipes and devices.
 
-    Raises OSError, including for folders, pipes and devices.
+    Symbolic links must follow the rules of this module.
     """
     descriptor = open_file(root, path)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -167,7 +171,7 @@ def open_ordinary(root: Path, path: str) -> BufferedReader:
 def open_folder(folder: Path) -> Iterator[int]:
     """Context manager: open a folder and yield its descriptor.
 
-    Raises OSError, including for a path with symbolic links.
+    Raises OSError, including for a path that contains symbolic links.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:

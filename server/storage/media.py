@@ -1,6 +1,7 @@
-"""Media files in content/uploads/, represented as documents of the type `plugin::upload.file`.
+"""Media files in content/uploads/, which are represented as documents of the type `plugin::upload.file`.
 
-Most values are derived from the file. A description in FILE.yaml overrides them.
+Most values are derived from the file. A description overrides them: the description of `photo.jpg` is
+`photo.jpg.yaml`.
 """
 
 import mimetypes
@@ -23,10 +24,11 @@ from server.storage.images.kinds import MEASURED_ENDINGS, ImageSize, is_text, ki
 SIDECAR_SUFFIX = ".yaml"
 # Media files have no locale.
 _DESCRIPTION_KEYS = (*(name for name in FILE_FIELDS if name != "locale"), DESCRIPTION_KEY)
-# A description may set these fields. All others are derived from the file.
+# A description may set these fields, which override values derived from the file.
 DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width", "height")
 
-# In a description, this key marks replaced content. The API then returns {} for missing formats, not null.
+# If a description contains this key, the media file's content was replaced. The API then returns {} for
+# missing resized variants instead of null.
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
@@ -64,16 +66,16 @@ def mime_type(path: str) -> str:
 
 
 def ending_of(mime: str) -> str:
-    """Return the file name extension for a media type, or "" if the type is unknown."""
+    """Return the usual file name extension for a media type, or "" if the type is unknown."""
     return "" if mime == _UNKNOWN_TYPE else _TYPES.guess_extension(mime, strict=False) or ""
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the correct file name extension for an uploaded file.
+    """Return the correct file name extension for an uploaded file. `ending` is the extension that it has.
 
-    If the extension or the content is an image's and they do not match, the extension is determined from the
-    content. Other files retain their extension, because their first bytes do not determine the type precisely
-    enough.
+    If either the extension or the content is that of an image, and they do not match, the extension is
+    determined from the content. Otherwise `ending` is returned, because the first bytes of other files do not
+    determine their type reliably. If `ending` is empty, the extension is always determined from the content.
     """
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -84,14 +86,17 @@ def true_ending(content: Path, ending: str) -> str:
 
 
 def upload_path(path: str) -> str | None:
-    """Return a path relative to content/uploads/, or None if it is not below that folder."""
+    """Convert the path of a file in content/uploads/ to a path relative to that folder.
+
+    Return None for a path outside that folder.
+    """
     return path.removeprefix(f"{UPLOADS}/") if path.startswith(f"{UPLOADS}/") else None
 
 
 def media_key(path: str) -> str | None:
-    """Return the name of a media file in documents and URLs.
+    """Return the name of a media file in documents and URLs, or None if the file is not in content/uploads/.
 
-    It is the path below content/uploads/ in Unicode NFC.
+    It is the path relative to content/uploads/, in Unicode NFC.
     """
     inside = upload_path(path)
     return compose(inside) if inside else None
@@ -109,9 +114,10 @@ def read_media(
     formats: Mapping[str, Any] | None = None,
     stored: StoredFile | None = None,
 ) -> Document:
-    """Return the document for a media file, built from the file's size in bytes and its description.
+    """Return the document for a media file. `size` is the file's size in bytes.
 
-    `stored` is set if the file's content is in a bucket.
+    The values come from the file and from its description. `stored` is set if the file's content is in a
+    bucket.
     """
     inside = media_key(path) or path
     stem, ending = posixpath.splitext(posixpath.basename(inside))
@@ -143,7 +149,7 @@ def read_media(
 
 
 def with_formats(file: Document, formats: Mapping[str, Any]) -> Document:
-    """Return a copy of a media document with the given formats."""
+    """Return a copy of a media file's document in which `formats` (the resized variants) are replaced."""
     return file.with_values({"formats": _with_name(formats, file.get("name"))})
 
 
@@ -160,9 +166,9 @@ def stored_media(
     locale: str,
     reading: Reading,
 ) -> Document:
-    """Return the document for a media file in a bucket.
+    """Return the document for a media file whose content is in a bucket.
 
-    `path` is the path that the file would have on disk.
+    `path` is the path that the media file would have on disk.
     """
     sizes = {
         name: {"width": one.width, "height": one.height, "bytes": one.object.size}
@@ -183,7 +189,10 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a media file or one of its formats, or None if it is not in a bucket."""
+    """Return the bucket object for a media file, or for one of its resized variants.
+
+    `key` is the name in the file's URL. Return None if the content is not in a bucket.
+    """
     if key in media:
         return object_of(media[key].get("provider_metadata"))
     of_picture = format_of(key)

@@ -1,1 +1,1 @@
-"""Pictures: measuring them from their headers, and scaling them in a separate process."""
+"""Images: reading their width and height from their headers, and resizing them in a separate process."""

@@ -1,8 +1,9 @@
-"""Cache of image sizes, hashes and formats. Because of it, each image is opened only once.
+"""Cache of the dimensions, hash and resized variants (formats) of each image, so each image is read only
+once.
 
-The cache finds an image by its file signature. It can be deleted at any time. `make` creates an image's
-formats. It is called immediately for an upload, and by a background job for files that were copied into the
-folder.
+The cache finds an image by its file signature. It can be deleted at any time. The method `make` creates the
+resized variants of an image. It is called immediately for an upload, and by a background job for image files
+that were copied into the folder.
 """
 
 import os
@@ -44,16 +45,17 @@ from server.storage.links import open_ordinary
 _VERSION = 6
 MAX_READ_AHEAD_IMAGES = 1000  # At most this many results of `read_ahead` are cached.
 READ_AHEAD_TTL_S = 60.0
-# Pauses after failures that the picture did not cause. After one more failure, only a restart retries.
+# Pauses in seconds after failures that the image did not cause. After one more failure, resizing is retried
+# only when the server restarts.
 BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture's size and cache key. The size is None if the file is not a picture.
+    """The dimensions and the cache key of an image. The dimensions are None if the file is not an image.
 
-    `key` is the hash under which the picture's formats are stored. It is "" if the picture needs no formats
-    or can't be scaled.
+    `key` is the hash under which the resized variants (formats) are stored. It is "" if the image needs no
+    resized variants or can't be resized.
     """
 
     size: ImageSize | None
@@ -62,32 +64,34 @@ class Picture:
 
 NO_PICTURE = Picture(None, "")
 
-# A file's signature, its image size, and the key of its formats ("" for none).
+# A file's signature, the image's dimensions, and the key of its resized variants ("" if there are none).
 _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of images for the site at `root`. The formats are in `folder`.
+    """Cache of images for the site at `root`. Their resized variants (formats) are in `folder`.
 
-    The paths passed to its methods are relative to content/uploads/.
+    The paths that are passed to methods are relative to content/uploads/.
     """
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "formats"
         self._known: dict[str, _Known] = {}
-        self._unscalable = set[str]()  # keys
+        self._unscalable = set[str]()  # keys of images that can't be resized
         self._failures: dict[
             str, tuple[int, float]
         ] = {}  # number of failures and time of the next attempt, by key
         self._read_ahead: OrderedDict[FileMark, tuple[str, Picture, float]] = OrderedDict()
-        self._verified: dict[Path, FileMark] = {}  # format files with a verified hash
+        self._verified: dict[Path, FileMark] = {}  # files of resized variants whose hash was verified
         self._lock = threading.Lock()
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Measure and hash a file that will be linked into content/uploads/ later.
+        """Measure and hash an image file that will later be linked into content/uploads/, and cache the
+        result.
 
-        Hashing is slow, so it must not happen while the site's write lock is held.
+        `ending` is its file name extension. This runs before the site's write lock is acquired, because
+        hashing is slow.
         """
         try:
             with source.open("rb") as file:
@@ -104,9 +108,9 @@ class ImageCache:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return an image's size and its formats.
+        """Return the dimensions of an image, and its resized variants (formats) as the API returns them.
 
-        Each is None if it has not been determined or created yet.
+        Each is None if it is not known yet.
         """
         image_size, key = self._look(inside)
         if not key:
@@ -114,13 +118,15 @@ class ImageCache:
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return the cached data about an image. Return None if the image's signature has changed."""
+        """Return what is cached about an image, or None if the signature of its file is not `signature_` any
+        more.
+        """
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether a media file's formats must still be created or added to its document."""
+        """Whether an image's resized variants (formats) must still be created or added to its document."""
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -131,7 +137,10 @@ class ImageCache:
         return bool(made) and not file.get("formats")
 
     def make(self, inside: str) -> bool:
-        """Create an image's formats. Return False if it can't be scaled, or can't be scaled at this time."""
+        """Create the resized variants (formats) of an image.
+
+        Return False if the image can't be resized, or if this is not possible at this time.
+        """
         _, key = self._look(inside)
         try:
             done = self.make_from(key, posixpath.splitext(inside)[1], partial(self._open, inside))
@@ -143,9 +152,10 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the formats for a picture's key. Return False if that is not possible at this time.
+        """Create the resized variants (formats) of the image that has this key. `open_file` opens the image.
 
-        Raises UnscalableError if the picture can't be scaled.
+        Return False if this is not possible at this time. Raises UnscalableError if the image can't be
+        resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -161,7 +171,9 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when any process creates formats, and when all formats are deleted."""
+        """Return a number that changes when any process creates resized variants, and when all of them are
+        deleted.
+        """
         try:
             return os.stat(self.folder).st_mtime_ns
         except OSError:
@@ -171,7 +183,9 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file with an image's format, such as `small_a.png`, or None if it does not exist."""
+        """Return the file with one resized variant of an image, such as `small_a.png`, or None if it does not
+        exist.
+        """
         format_ = format_of(inside)
         if format_ is None or format_[1] not in images:
             return None
@@ -179,16 +193,16 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Return the file with a format, if it is not damaged.
+        """Return the file with one resized variant of an image, after a check that it is not damaged.
 
-        If it is damaged, discard all formats of the picture. They will be created again. A file is hashed
-        again only if its mark has changed. After an unrelated error, such as too many open files, nothing is
-        discarded.
+        `name` is the variant's name, such as "small". The file is hashed again only if its mark has changed.
+        If it is damaged, all variants of the image are discarded, so that they will be created again. After
+        an unrelated error, such as too many open files, nothing is discarded.
         """
         file = format_file(self.folder, key, name, inside)
         try:
             entry = read_record(self.folder, key).get(name)
-            if entry is None:  # The picture is too small for this format.
+            if entry is None:  # The image is too small for this variant.
                 return None
             mark = _mark_of(file)
             is_same = mark is not None and (
@@ -205,11 +219,16 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete formats that have not been used for a long time. Return the number of affected pictures."""
+        """Delete the resized variants that have not been used for a long time.
+
+        `files` are the site's media. Return the number of images whose variants were deleted.
+        """
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key for an image's formats. If the file can't be read now, return its last known key."""
+        """Return the key for an image's resized variants. If the file can't be read now, return its last
+        known key.
+        """
         key = self._look(inside)[1]
         cached = self._known.get(inside)
         return key or (cached[2] if cached else "")
@@ -241,10 +260,11 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return the result that `read_ahead` stored for an image. If there is none, read the image.
+        """Return what `read_ahead` has cached about an image. If there is nothing, measure and hash the image
+        now.
 
-        The result is found by the file's mark. The signature can't be used, because each hard link changes
-        the ctime in it. A result is valid for READ_AHEAD_TTL_S seconds.
+        The cached result is found by the file's mark. The signature contains the ctime, which changes
+        whenever a hard link is created. A result is valid for READ_AHEAD_TTL_S seconds.
         """
         with self._lock:
             cached = self._read_ahead.get(mark)
@@ -253,7 +273,9 @@ class ImageCache:
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """Open an image. Raises OSError if it is a symbolic link that leads out of the uploads folder."""
+        """Open an image. Raises OSError if it is a symbolic link to a target outside the folder
+        content/uploads/.
+        """
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
@@ -265,9 +287,8 @@ class ImageCache:
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
-        """Record that the image with this key can't be scaled.
-
-        The record is valid until the image's content changes.
+        """Record that the image with this key can't be resized, so that no attempt is made until its content
+        changes.
         """
         with self._lock:
             self._unscalable.add(key)
@@ -300,7 +321,10 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return a picture's size. Return None if the file name extension or the content is not a picture's."""
+    """Return an image's dimensions.
+
+    Return None if the file name extension or the content is not that of an image.
+    """
     if ending.lower() not in PICTURE_ENDINGS:
         return None
     measure = import_module("server.storage.images.measure").measure  # docs/packages.py, LAZY
@@ -308,6 +332,9 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Measure a picture. If it needs formats, also hash it. Raises OSError and ValueError."""
+    """Return an image's dimensions, and its hash if resized variants must be created.
+
+    Raises OSError and ValueError.
+    """
     image_size = size_of_image(cast(BinaryIO, file), ending)
     return Picture(image_size, key_of(file) if needs_formats(image_size, ending) else "")

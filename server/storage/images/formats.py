@@ -1,7 +1,7 @@
-"""Formats (smaller copies) of pictures. They are created once for each content.
+"""Resized variants (formats) of images. They are created once for each content.
 
-Formats are stored in .bifolio/formats/ under the picture's hash. They can be deleted at any time. Each site
-scales only one picture at a time, in a separate process (`scale`).
+They are stored in .bifolio/formats/, in a folder named after the hash of the image, and can be deleted at any
+time. For each site, only one image at a time is resized, in a separate process (`scale`).
 """
 
 import hashlib
@@ -29,16 +29,17 @@ from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
-MAX_CPU_S = 20  # processor time per picture
-TIMEOUT_S = 1.5 * MAX_CPU_S  # wall time per picture
+MAX_CPU_S = 20  # limit on the processor time for one image
+TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on the elapsed time for one image
 LOCK_TIMEOUT_S = TIMEOUT_S
-RETENTION_S = 30 * 86_400.0  # Unused formats are deleted after this time.
+RETENTION_S = 30 * 86_400.0  # Resized variants that were not used for this time are deleted.
 _RECORD_FILE = "formats.json"
 _KEY = re.compile(r"[0-9a-f]{32}")
-UNSCALABLE_STATUS = os.EX_DATAERR  # exit status for a damaged or too large picture
-# Exit statuses caused by the picture.
+UNSCALABLE_STATUS = os.EX_DATAERR  # exit status if the image is damaged or too large
+# Exit statuses for which the image is the cause.
 _UNSCALABLE_STATUSES = (UNSCALABLE_STATUS, -signal.SIGXCPU)
-_IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The scaling process imports this package from here.
+# The process that resizes an image imports this package from here.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[3]
 # Subtypes of image/ that differ from the file ending.
 _SUBTYPES: Mapping[str, str] = {".jpg": "jpeg", ".tif": "tiff"}
 
@@ -47,19 +48,25 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """Error for a picture that can't be scaled, because it is damaged or decoding it is too expensive."""
+    """Error if an image can't be resized, because it is damaged or decoding it would take too much time or
+    memory.
+    """
 
 
 def key_of(file: IO[bytes]) -> str:
-    """Return the key for a picture's formats, which is the hash of the picture's bytes."""
+    """Return the key under which an image's resized variants are stored.
+
+    It is the hash of the image's bytes.
+    """
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the formats of an image, or None if they have not been created yet.
+    """Return the resized variants (formats) of an image, as the API returns them.
 
-    `inside` is the image's upload path, and `key` its hash.
+    Return None if they have not been created yet. `key` is the hash of the image, and `inside` its path
+    relative to content/uploads/.
     """
     try:
         return described_formats(read_record(folder, key), inside)
@@ -68,16 +75,17 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, size in bytes and digest of each of an image's formats, by format name.
+    """Return the width, height, size in bytes and digest of each resized variant of an image, by variant
+    name.
 
-    Raises OSError if the formats have not been created yet, and ValueError if the record is damaged.
+    Raises OSError if the variants have not been created yet, and ValueError if this record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
 
 
 def is_whole(folder: Path, key: str, ending: str) -> bool:
-    """Whether all formats of an image exist and none of them is damaged."""
+    """Whether all resized variants of an image exist and none of them is damaged."""
     try:
         record = read_record(folder, key)
         return all(
@@ -89,23 +97,26 @@ def is_whole(folder: Path, key: str, ending: str) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Return the digest of the file with a format. Raises OSError."""
+    """Return the digest of the file of a resized variant. Raises OSError."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert a record of formats to the form that the API returns. `inside` is the image's upload path."""
+    """Convert the record of an image's resized variants to the form that the API returns (`formats`).
+
+    `inside` is the image's path relative to content/uploads/.
+    """
     return {name: _format_json(name, entry, inside) for name, entry in record.items()}
 
 
 def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
-    """Create an image's formats, unless another process has just created them.
+    """Create the resized variants of an image, unless another process has just created them.
 
-    Raises:
-    - UnscalableError if the picture can't be scaled.
-    - BusyError if scaling other pictures takes too long.
-    - OSError if the file was replaced, or if scaling fails for any other reason.
+    `key` is the hash of the image in the open file `file`. Raises:
+    - UnscalableError if the image can't be resized.
+    - BusyError if too much time passes while other images are being resized.
+    - OSError if the file was replaced, or if resizing fails for any other reason.
     """
     target = folder / key
     folder.mkdir(exist_ok=True)  # Parents are not created, because the site may have been moved.
@@ -135,7 +146,10 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of damaged formats. After that, the formats will be created again."""
+    """Delete the record of an image's resized variants because they are damaged.
+
+    They will be created again.
+    """
     record = folder / key / _RECORD_FILE
     if record.exists():
         with suppress(OSError):
@@ -151,18 +165,18 @@ def _remove(path: Path) -> None:
 
 
 def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
-    """Delete formats that are not needed and are older than RETENTION_S. Return the number of affected
-    pictures.
+    """Delete resized variants that are not needed and have not been used for RETENTION_S seconds.
 
-    `find_needed` returns the keys that are needed. It can omit pictures in past commits, because their
-    formats are created again on request. While a picture is being scaled, nothing is deleted. Raises OSError.
+    `find_needed` returns the keys of the images whose variants are needed. It can omit images in past
+    commits, because their variants are created again on request. While an image is being resized, nothing is
+    deleted. Return the number of images whose variants were deleted. Raises OSError.
     """
     removed, oldest = 0, time.time() - RETENTION_S
     try:
         with WriteLock(folder / "lock", folder).held(0.0):
             needed = find_needed()
             for path in list(folder.iterdir()):
-                is_left = not _KEY.fullmatch(path.name)  # A killed process has left it.
+                is_left = not _KEY.fullmatch(path.name)  # A killed process has left this file.
                 if path.is_dir() and path.name not in needed and (is_left or path.stat().st_mtime < oldest):
                     shutil.rmtree(path, ignore_errors=True)
                     removed += 1
@@ -172,9 +186,9 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Run the process that scales a picture, and return its output.
+    """Run the process that resizes an image, and return its output. It writes the variants to `folder`.
 
-    Raises UnscalableError if the picture caused a failure, and OSError for other failures.
+    Raises UnscalableError if the image caused a failure, and OSError for other failures.
     """
     arguments = (folder, ending, str(MAX_DECODED_PIXELS))
     command = [sys.executable, "-P", "-m", "server.storage.images.scale", *arguments]
@@ -216,9 +230,9 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split the path of a format into the format's name and the image's path.
+    """Split the path of a resized variant into the variant's name and the image's path.
 
-    For example, `a/small_b.png` becomes (`small`, `a/b.png`).
+    For example, `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths.
     """
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")
@@ -226,5 +240,5 @@ def format_of(inside: str) -> tuple[str, str] | None:
 
 
 def format_file(folder: Path, key: str, name: str, inside: str) -> Path:
-    """Return the path of the file with a format."""
+    """Return the path of the file that contains one resized variant of an image."""
     return folder / key / f"{name}{posixpath.splitext(inside)[1].lower()}"

@@ -1,4 +1,4 @@
-"""Detection of file types from the first bytes of a file: pictures, other media, or text."""
+"""Detection of a file's type from its first bytes: image, other media, or text."""
 
 import codecs
 import math
@@ -7,21 +7,24 @@ from pathlib import Path
 
 import filetype  # type: ignore[import-untyped]
 
-# Endings of pictures measured in pixels. SVG is measured too.
+# File name extensions of images that are measured by their pixels. SVG drawings are measured, too.
 MEASURED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff", ".avif", ".bmp", ".ico")
 PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after its EXIF orientation was applied."""
+    """An image's width and height in pixels, after rotating it as its EXIF data requires."""
 
     width: int
     height: int
 
 
 def sniff(path: Path) -> tuple[str, str] | None:
-    """Detect a file's media type and extension from its first bytes. Return None if they are unknown."""
+    """Detect a file's media type and its usual file name extension from its first bytes.
+
+    Return None if the type is unknown.
+    """
     guess = filetype.guess(str(path))
     if guess is None:
         return None
@@ -41,5 +44,5 @@ def is_text(path: Path) -> bool:
 
 
 def kilobytes(size: int) -> float:
-    """Convert bytes to kilobytes (1000 bytes), rounded half up to two digits."""
+    """Convert bytes to kilobytes (1000 bytes), rounded to two decimal places. Halves are rounded up."""
     return math.floor(size / 10 + 0.5) / 100

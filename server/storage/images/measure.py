@@ -1,4 +1,4 @@
-"""Size of a picture. It is read from the file's header, without decoding the picture."""
+"""Dimensions of an image. They are read from the header of the file, without decoding the image."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -21,9 +21,9 @@ _WHOLE_FILE_FORMATS = {".webp": ("WEBP",), ".avif": ("AVIF",)}
 
 
 def measure(file: IO[bytes], ending: str) -> ImageSize | None:
-    """Return an image's size from its header.
+    """Return an image's width and height, read from the header of the file.
 
-    Return None if the file is not an image or the image is too large.
+    Return None if the file is not an image, or if the image is too large.
     """
     ending = ending.lower()
     try:
@@ -43,9 +43,11 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """File wrapper that limits reading to `most` bytes in total. After that, reading raises ValueError.
+    """Wrapper for an open file, from which at most `most` bytes can be read. After that, reading raises
+    ValueError.
 
-    A header that was crafted to slow down the server can be as long as the file and consist of many parts.
+    Without this limit, a crafted header that is as long as the file and consists of many parts could slow
+    down the server.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
@@ -62,9 +64,9 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation, if it is stored before the pixels in the file.
+    """Return the EXIF orientation of an image, if it is stored before the pixels in the file.
 
-    Pillow's own method for PNG decodes the whole image to find EXIF data after the pixels.
+    For a PNG, Pillow's own method would decode the whole image, to search for EXIF data after the pixels.
     """
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 
@@ -74,7 +76,7 @@ def _drawing_size(file: IO[bytes]) -> ImageSize | None:
 
 
 def _icon_size(file: IO[bytes]) -> ImageSize:
-    return ImageSize(*IcoFile(file).entry[0].dim)  # The first entry is the largest.
+    return ImageSize(*IcoFile(file).entry[0].dim)  # The first image in an icon file is the largest.
 
 
 _READERS: dict[str, Callable[[IO[bytes]], ImageSize | None]] = {".svg": _drawing_size, ".ico": _icon_size}

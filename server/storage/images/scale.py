@@ -1,13 +1,14 @@
-"""Process that scales one picture and exits, which frees its memory.
+"""Process that resizes one image and exits, which frees its memory.
 
-    python -m server.storage.images.scale FOLDER ENDING PIXELS < PICTURE
+    python -m server.storage.images.scale FOLDER ENDING PIXELS < IMAGE
 
-For each format smaller than the picture, it writes a file to FOLDER, named after the format with the ending.
-It prints the sizes: `{"small": {"width": 500, "height": 333, "bytes": 4711}}`.
+It writes the resized variants that are smaller than the image to FOLDER, for example as `small.png` if ENDING
+is `.png`. An image with more than PIXELS pixels is rejected. The process prints the dimensions and sizes:
+`{"small": {"width": 500, "height": 333, "bytes": 4711}}`.
 
-It exits with UNSCALABLE_STATUS if the picture is damaged, too large or needs too much memory. SIGXCPU kills
-it if the picture needs too much CPU time. Other failures, such as a full disk or SIGKILL, are not caused by
-the picture.
+The exit status is UNSCALABLE_STATUS if the image is damaged, too large or needs too much memory. If it needs
+too much processor time, the process is killed by SIGXCPU. Other failures, such as a full disk or SIGKILL, are
+not caused by the image.
 """
 
 import json
@@ -24,19 +25,21 @@ from server.storage.images.formats import MAX_CPU_S, UNSCALABLE_STATUS
 from server.storage.images.measure import MAX_PIXELS, PILLOW_FORMATS, measure, orientation
 from server.storage.images.sizes import FORMATS
 
-MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on address space
-NICENESS = 5  # Threads that serve requests have priority.
-_MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at about twice the size of the largest format.
-_REDUCING_GAP = 2.0  # Frames are reduced with a box filter to twice the target size, then resampled.
+MAX_MEMORY_BYTES = 1024 * 1024 * 1024  # limit on the address space of the process
+NICENESS = 5  # The process has a lower priority than the threads that handle requests.
+_MIN_DRAFT_SIZE = (2000, 2000)  # JPEGs are decoded at about twice the dimensions of the largest variant.
+# Images are first reduced with a box filter to twice the target dimensions, then resampled.
+_REDUCING_GAP = 2.0
 # Replacements for image modes that can't be interpolated.
 _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write a picture's formats to files. Return the width, height and size in bytes of each format, by name.
+    """Write an image's resized variants to `folder`. Return the width, height and size in bytes of each, by
+    name.
 
-    Raises OSError if the file is not a picture or has more than `most` pixels. If the file is damaged, Pillow
-    may raise any exception.
+    Raises OSError if the file is not an image or has more than `most` pixels. For a damaged file, Pillow may
+    raise any exception.
     """
     size, image = _decode(file, ending, most)
     made = {}
@@ -71,9 +74,9 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """Shrink an image by averaging, to about twice the size of the largest format.
+    """Shrink an image to about twice the dimensions of the largest variant, by averaging pixels.
 
-    This is faster than resampling.
+    This is faster than resampling the whole image.
     """
     factor = image.width // (2 * largest[0])
     return image.reduce(factor) if factor > 1 else image
@@ -126,7 +129,7 @@ def _bound() -> None:
 
 
 def main() -> None:
-    """Scale the picture on standard input."""
+    """Resize the image on standard input. See the docstring of this module."""
     _bound()
     folder, ending, most = sys.argv[1:]
     try:

@@ -1,10 +1,12 @@
-"""Sizes of picture formats, and the rule that determines which pictures have formats."""
+"""Dimensions of the resized variants (formats) of images, and the rule that determines which images
+have any.
+"""
 
 from collections.abc import Mapping
 
 from server.storage.images.kinds import ImageSize
 
-# Strapi's formats: name, maximum width and maximum height in pixels.
+# The variants as in Strapi: name, maximum width and maximum height in pixels.
 FORMATS: Mapping[str, tuple[int, int]] = {
     "thumbnail": (245, 156),
     "small": (500, 500),
@@ -12,12 +14,16 @@ FORMATS: Mapping[str, tuple[int, int]] = {
     "large": (1000, 1000),
 }
 SCALED_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".tif", ".tiff")
-_DRAFT_ENDINGS = (".jpg", ".jpeg")  # JPEGs of any size can be decoded, at a reduced size.
-MAX_DECODED_PIXELS = 64_000_000  # Larger pictures other than JPEGs are not scaled.
+# JPEGs of any size can be decoded, because they are decoded at reduced dimensions.
+_DRAFT_ENDINGS = (".jpg", ".jpeg")
+MAX_DECODED_PIXELS = 64_000_000  # Larger images are not resized, except JPEGs.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image is larger than the smallest format and has a type and size that can be scaled."""
+    """Whether an image is larger than the smallest variant, and its type and dimensions allow resizing.
+
+    `ending` is its file name extension.
+    """
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False
     if image_size.width * image_size.height > MAX_DECODED_PIXELS and ending.lower() not in _DRAFT_ENDINGS:

@@ -1,7 +1,7 @@
-"""Size of an SVG drawing. It is read from the beginning of the file.
+"""Dimensions of an SVG drawing. They are read from the beginning of the file.
 
-Expat parses only the `svg` tag and loads nothing from outside the file. Entities must be short. They must not
-contain other entities, because nested entities could exhaust the memory.
+Expat parses only the `svg` tag, and loads nothing from outside the file. XML entities must be short and must
+not contain other entities, because nested entities could exhaust the memory.
 """
 
 import math
@@ -29,11 +29,15 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Exception that ends parsing, because the `svg` tag is complete or the file can't be a drawing."""
+    """Exception that stops the parser, because the `svg` tag is complete or the file can't be an SVG
+    drawing.
+    """
 
 
 def svg_size(file: IO[bytes]) -> tuple[int, int] | None:
-    """Return a drawing's width and height in pixels. Return None if it sets no size. Raises OSError."""
+    """Return a drawing's width and height in pixels. Return None if the file does not set them. Raises
+    OSError.
+    """
     root = _root(file.read(MAX_HEAD_BYTES))
     width, height = (_length(root.get(name, "")) for name in ("width", "height"))
     box = _view_box(root.get("viewBox", ""))
@@ -67,7 +71,7 @@ def _root(head: bytes) -> Mapping[str, str]:
 
 
 def _length(text: str) -> float | None:
-    """Convert a length to pixels. Return None if it is relative or invalid."""
+    """Convert a length such as `2in` to pixels. Return None if it is invalid or relative, such as `50%`."""
     match = _LENGTH.fullmatch(text)
     return float(match[1]) * _PIXELS_PER_UNIT[match[2] or "px"] if match else None
 
