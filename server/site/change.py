@@ -1,4 +1,4 @@
-"""Descriptions and origins of changes to a site's files, for logs and reports."""
+"""Description of a change to a site's files, and of its origin, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,10 +12,10 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The paths that a change affected, the new problems, and the resolved problems.
+    """One change to a site's files: the paths of the files, the new problems, and the resolved problems.
 
-    `read` and `removed` contain changes that were found in the files. `written` and `deleted` contain changes
-    made by a write on this server.
+    `read` and `removed` are the paths of files that other programs have changed or deleted. `written` and
+    `deleted` are the paths of files that a write on this server has changed or deleted.
     """
 
     read: tuple[str, ...] = ()
@@ -32,10 +32,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Origin of a change: "api" for a write, and "file" for a change by another program.
+    """Where a change came from: "api" for a write, and "file" for a change by another program.
 
-    `actor` is the actor who has sent the write. `write` is the name of the write in the commit queue. Each is
-    "" if there is none.
+    `actor` is the actor who has sent the write, and `write` is the write's name in the commit queue. Both are
+    "" for a change by another program.
     """
 
     source: str = "file"
@@ -43,17 +43,17 @@ class Origin:
     write: str = ""
 
 
-FILES_ORIGIN = Origin()  # Origin of a change found in the files.
-# Called with each record under the write lock, before its changes are served.
+FILES_ORIGIN = Origin()  # Origin of a change that another program made to the files.
+# A function that is called with each record while the write lock is held, before the changes are served.
 # Returns the number of the last event, or None if events could not be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Describe the changes in a record, compared with the contents before.
+    """Describe the changes in a record. `before` are the site's contents before the record was applied.
 
-    For a whole record, the list of read files is empty.
+    If the record contains the entire site, `read` is empty.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -78,7 +78,7 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Describe the changes made by a write on this server, from the record of the write."""
+    """Describe the changes made by a write on this server. `record` contains the result of the write."""
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -88,9 +88,10 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the new problems and the resolved problems, sorted by path.
+    """Return the problems that are only in `after`, and the problems that are only in `before`, sorted by
+    path.
 
-    If a problem has only moved within its file, it is neither new nor resolved.
+    A problem that has only moved to a different line of its file is in neither of the results.
     """
     old = {(problem.path, problem.message): problem for problem in before}
     new = {(problem.path, problem.message): problem for problem in after}

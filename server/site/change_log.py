@@ -1,15 +1,15 @@
-"""Change log: contains each change to a site's state as one record, in memory shared by all workers.
+"""Change log: every change to a site's state as one record, in memory that all workers share.
 
 The supervisor creates the log before it forks workers. To append a record, a worker must hold the site's
 write lock and must have applied all earlier records. Reading requires no lock. `site.replica` decides when a
 worker applies new records.
 
 The log has two segments. When the newer segment is full, the older segment is overwritten by a new one. Each
-segment except the first begins with a checkpoint. A checkpoint is a record of the whole state. It is used by
-workers that start late or are far behind.
+segment except the first begins with a checkpoint, which is a record of the whole state. Workers that start
+late or are far behind load the checkpoint, because the records before it may be overwritten.
 
 If all workers are replaced by new ones, the new workers also start from a record of the whole state. While
-the old workers shut down, they may serve an older state, and responses to writes have to wait.
+the old workers shut down, they may serve an older state, and the responses to writes are delayed until then.
 """
 
 import fcntl
@@ -26,24 +26,24 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # The next segment begins at this size.
+SEGMENT_BYTES = 32 * 1024 * 1024  # When a segment has this size, the next segment begins.
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
-MAX_LAG_NS = 2_000_000_000  # Replaced workers may serve an older state for this long.
+MAX_LAG_NS = 2_000_000_000  # Workers that are being replaced may serve an older state for this long.
 REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After this time, a worker no longer expects to be replaced.
-# Indexes of the numbers in shared memory.
+# Indexes of the numbers in the shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
-# A record's length and checksum, and whether it is a checkpoint.
+# Header of a record: its length, its checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes in the lock file, locked separately.
+_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes in the lock file. Each of them can be locked separately.
 
 
 class ChangeLog:
-    """The records shared by all workers of one server.
+    """The change log of one server, which all its workers share.
 
-    A position is the number of bytes since the log began.
+    Positions in the log are counted in bytes since the log began.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -53,8 +53,8 @@ class ChangeLog:
         self._numbers[_BASES + 1] = _NO_POSITION
         self._segments = [anonymous_file(), anonymous_file()]
         self._note = anonymous_file()
-        # POSIX locks belong to one process: they are not inherited, and the kernel releases them when it
-        # dies.
+        # POSIX locks belong to one process. They are not inherited by forked processes, and the kernel
+        # releases them when the process dies.
         self._locks = anonymous_file()
         self._close_files = closed_with(self, *self._segments, self._note, self._locks)
 
@@ -64,7 +64,9 @@ class ChangeLog:
 
     @property
     def demanded(self) -> int:
-        """Return the position up to which workers must have applied the records before they respond."""
+        """Return a position in the log. A worker must apply the records before it, before it sends another
+        response.
+        """
         return self._numbers[_DEMANDED]
 
     @property
@@ -77,7 +79,9 @@ class ChangeLog:
 
     @property
     def event(self) -> int:
-        """Return the number of the last event that is known to be in the event log (`server.events`)."""
+        """Return the number of the last event that is known to have been written to the event log
+        (`server.events`).
+        """
         return self._numbers[_EVENT]
 
     @event.setter
@@ -86,7 +90,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Return the data that the workers have stored for the workers that replace them
+        """Return the data that workers have stored for the workers that will replace them
         (`server.site.problems`).
         """
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
@@ -97,14 +101,14 @@ class ChangeLog:
         os.pwrite(self._note, note, 0)
 
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
-        """Append a record and return the position after it. Requires the site's write lock.
+        """Append a record, and return the position after it. Requires the site's write lock.
 
-        If a new segment begins, `checkpoint` is called and returns a record of the whole state. If `demanded`
-        is set, workers must apply the record before they send another response.
+        If a new segment begins, `checkpoint` is called. It must return a record of the whole state. If
+        `demanded` is set, every worker must apply the new record before it sends another response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
-        if base and base == self.end:  # A process was killed just after beginning this segment.
+        if base and base == self.end:  # A process was killed immediately after it had begun this segment.
             self._begin(active, checkpoint())
         elif self.end - base > max(self.segment, 2 * self._numbers[_CHECKPOINT]):
             active = self._begin(1 - active, checkpoint())
@@ -115,11 +119,11 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state. The workers that will replace all current workers start from
-        it.
+        """Append a record of the whole state, from which new workers start that will replace all current
+        workers.
 
-        The requirements are the same as for `append`. If `lag` is set, the old workers may serve an older
-        state while they shut down. Returns the position after the record.
+        Return the position after the record. Requires the site's write lock. If `lag` is set, the current
+        workers may serve an older state while they shut down.
         """
         self._numbers[_LAG_UNTIL] = time.monotonic_ns() + MAX_LAG_NS if lag else 0
         self._numbers[_REPLACED] = self.end + _FRAME.size + len(record)
@@ -129,9 +133,10 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Whether a worker at a position is being replaced. Such a worker need not apply new records.
+        """Whether a worker may ignore new records, because it is being replaced and the time limit has not
+        passed.
 
-        `patience` extends the time limit by this number of nanoseconds.
+        `position` is the worker's position in the log. `patience` extends the time limit by some nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
@@ -144,10 +149,10 @@ class ChangeLog:
         self._numbers[_LAG_UNTIL] = 0
 
     def since(self, position: int) -> tuple[int, list[bytes]]:
-        """Return the current position, and the records that follow the given position.
+        """Return the records after a position in the log, and the position after the last of them.
 
-        If some of those records were overwritten, return the newest checkpoint and all records that follow
-        it. Raises ValueError or struct.error if a record is damaged or the checkpoint is missing.
+        If some of these records were overwritten, return the newest checkpoint and all records after it.
+        Raises ValueError or struct.error if a record is damaged or the checkpoint is missing.
         """
         end, position_now, lost = self.end, position, False
         records: list[bytes] = []
@@ -157,7 +162,7 @@ class ChangeLog:
                 base = self._numbers[_BASES + self._numbers[_ACTIVE]]
                 if lost and position_now == base:
                     raise ValueError("records are missing")
-                position_now, end, lost = base, self.end, True  # `end` may be before this segment.
+                position_now, end, lost = base, self.end, True  # `end` may be in an earlier segment.
                 records.clear()
                 continue
             for checkpoint, record in _frames(data):
@@ -168,7 +173,9 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Count a worker that is starting. Return its number. The first worker has number 1."""
+        """Return a number for a worker that is starting, and increment it for the next. The first worker has
+        number 1.
+        """
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
             self._numbers[_STARTED] += 1
@@ -177,10 +184,10 @@ class ChangeLog:
             fcntl.lockf(self._locks, fcntl.LOCK_UN, 1, _START_BYTE)
 
     def lead(self, stop: Event | None = None) -> bool:
-        """Wait until no other worker is the leader, then become the leader. Return False if `stop` is set
-        first.
+        """Wait until no other worker is the leader, then become the leader.
 
-        This worker remains the leader until `resign` is called or its process ends.
+        Return False if `stop` is set first. This worker remains the leader until it calls `resign` or its
+        process ends.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -203,7 +210,8 @@ class ChangeLog:
         """Begin a segment with a record of the whole state. Workers that are reading the old segment detect
         this.
 
-        Workers that have applied all records skip a checkpoint, because it contains nothing new.
+        If the record is a checkpoint, workers that have applied all earlier records skip it, because it
+        contains nothing new.
         """
         base = self.end
         self._numbers[_BASES + segment] = _NO_POSITION
@@ -226,9 +234,10 @@ class ChangeLog:
         return at
 
     def _read(self, at: int, end: int) -> bytes | None:
-        """Return the bytes from a position up to `end` or the end of the segment.
+        """Return the bytes from position `at` up to `end`, or up to the end of the segment if that comes
+        first.
 
-        Return None if the bytes were overwritten.
+        Return None if these bytes were overwritten.
         """
         active = self._numbers[_ACTIVE]
         newer, older = self._numbers[_BASES + active], self._numbers[_BASES + 1 - active]
@@ -261,9 +270,10 @@ def _read_all(descriptor: int, length: int, offset: int) -> bytes:
 
 
 class SharedLock:
-    """Lock between all threads in all workers. Use `with lock:`. Create the lock before forking workers.
+    """Lock between all threads of all workers. Use `with lock:`. It must be created before workers are
+    forked.
 
-    It consists of a file lock between processes and a second lock between the threads in each process. If a
+    It consists of a file lock between processes, and a second lock between the threads in each process. If a
     process dies, the kernel releases the file lock. Therefore a killed worker does not block other workers.
     """
 
@@ -281,9 +291,9 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name. It is deleted when the last process that uses it closes it.
+    """Create a file without a name. It is deleted when all processes that use it have closed it.
 
-    If possible, the file is in memory. A temporary folder could be full, but a write that is already on disk
+    If possible, the file is in memory: a temporary folder could be full, but a write that is already on disk
     must always be appended to the log.
     """
     if hasattr(os, "memfd_create"):
@@ -294,7 +304,10 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Close files when their owner is garbage-collected. Return a function that closes them earlier."""
+    """Register file descriptors that are closed when `owner` is garbage-collected.
+
+    Return a function that closes them earlier.
+    """
 
     def close() -> None:
         for descriptor in descriptors:

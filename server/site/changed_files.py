@@ -1,7 +1,7 @@
-"""Detection of files that have changed since they were last read.
+"""Search for files that have changed since they were last read.
 
-Normally, only the signatures are read. If a file may have changed without a new signature, its bytes are read
-too.
+Normally, only the files' signatures are read. The bytes of a file are read if the file may have changed
+without getting a different signature.
 """
 
 import time
@@ -30,13 +30,15 @@ from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
-MAX_STAT_PATHS = 200  # With more paths, listing all folders is faster.
-# Within this time after a change, a file can change again without a new signature.
+MAX_STAT_PATHS = 200  # To check more paths than this, it is faster to list all folders.
+# For this long after a change, a file can change again without getting a different signature.
 RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """Walk all folders if this is required to check the paths in `hints`. Otherwise return None."""
+    """List the files in all folders, if this is required to check the paths in `hints`. Otherwise return
+    None.
+    """
     if (
         hints is None
         or len(hints) > MAX_STAT_PATHS
@@ -49,10 +51,11 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the paths of changed files. If `found` is a walk, check all files, or else the paths in `hints`.
+    """Return the paths of changed files, the current problems with folders and links, and the links' targets.
 
-    A media file in `hints` is always included, because its formats may have been created. Also returns the
-    current problems in folders and links, and the links with their targets.
+    If `found` is given, which is the result of listing all folders, all files are checked. Otherwise only the
+    paths in `hints` are checked. A media file in `hints` is always returned, because its resized variants may
+    have been created.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -71,11 +74,11 @@ def changed(
 
 
 def _differing(contents: Contents, found: Walk) -> set[str]:
-    """Return the paths of all changed files.
+    """Return the paths of all changed files. `found` is the result of listing all folders.
 
-    Comparing all entries is as slow as the walk. It also makes a forked process copy the memory of the
-    entries. Therefore it is skipped if an earlier comparison found no changes and the result of the walk has
-    not changed since then.
+    Comparing all entries is as slow as listing the folders, and makes a forked process copy the memory that
+    contains the entries. Therefore the comparison is skipped if an earlier one found no changes, and neither
+    the entries nor the listed files have changed since then.
     """
     state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
@@ -85,7 +88,7 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
     entries = dict(contents.entries)
     if unread:
         entries = {path: entry for path, entry in entries.items() if not path.startswith(unread)}
-    # Nearly all entries are unchanged. A fast comparison excludes them from the slower check.
+    # Nearly all entries are unchanged. This fast comparison exempts them from the slower check.
     same = {
         path for path, entry in entries.items() if found.files.get(path) == entry.signature and entry.digest
     }
@@ -97,7 +100,9 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Whether a path has an entry of its own. This is not the case for descriptions of media files."""
+    """Whether a file has its own entry. The description of a media file has none: it belongs to the media
+    file's entry.
+    """
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
 
@@ -106,10 +111,10 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files had changed just before they were read, at the time `at` (in
-    ns).
+    """Return the paths of entries whose files had changed just before they were read.
 
-    Such a file could change again and have the same signature.
+    Such a file could change again without getting a different signature. `at` is the time when the files were
+    read, in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -119,7 +124,7 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return the path of a media file's description, or of the media file for a description.
+    """Return the path of a media file's description, or for a description, the path of the media file.
 
     Other paths are returned unchanged.
     """
@@ -138,7 +143,10 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 
 
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
-    """Whether the signature of a file or of its description has changed since the file was read."""
+    """Whether the signature of a file, or of its description, has changed since the file was read.
+
+    `found` can contain the current signatures.
+    """
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
     if entry is None:
@@ -155,9 +163,11 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Whether a file still contains the bytes that were read, although its signature was too recent to trust.
+    """Whether a file still contains the bytes that were read, although it had changed just before it was
+    read.
 
-    If the signature is now old enough to trust, the path is removed from the unsettled ones.
+    `now` is the file's current signature. If it is old enough to detect later changes, the path is removed
+    from the contents' `unsettled` paths.
     """
     if not entry.digest:
         return False  # A media file is always read again.
@@ -174,18 +184,19 @@ def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
 
 
 def is_settled(signature: Signature, at: int) -> bool:
-    """Whether, at the time `at` (in ns), a signature is so old that any later change to the file will change
-    it.
+    """Whether a signature is so old that any later change to the file will result in a different signature.
+
+    `at` is the current time in nanoseconds since 1970.
     """
     return last_change(signature) + RACY_WINDOW_NS < at
 
 
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
-    """Return the writes in a changeset.
+    """Return the writes that a changeset requires.
 
-    Raises ConflictError if one of the files, or a file that the change relies on, has changed since it was
-    read for the index. Files that were changed by writes in `chain` are not compared, because their new
-    content is not on disk yet.
+    Raises ConflictError if a file that the change writes or relies on has changed since it was read. Files
+    that are changed by an earlier write in `chain` are not compared, because their new content is not on disk
+    yet.
     """
     writes = changeset.writes()
     known = (
@@ -198,9 +209,9 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file differs from its entry.
+    """Whether a file on disk differs from the entry that is currently served.
 
-    Returns False for files without an entry. These are descriptions and files that belong to no type.
+    Return False for files without an entry: descriptions, and files that belong to no content type.
     """
     if not contents.store.claimed(write.path) or is_skipped(write.path):
         return False
@@ -212,15 +223,17 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs: the file was linked, or restored by a failed write. Compare the bytes instead.
-    # If the write has not read the file, compare the bytes on disk.
+    # Only the ctime differs, because the file was linked, or was restored by a failed write. Compare the
+    # bytes: those that the write has read, or else those on disk.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest
 
 
 def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
-    """Whether a file's bytes differ from its entry, or the file has changed since the write began."""
+    """Whether the bytes of a file differ from those in its entry, or the file has changed since the write
+    began.
+    """
     try:
         data, signature = read_bytes(contents.root, write.path)
     except (OSError, SyntaxProblem):

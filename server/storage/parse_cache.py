@@ -1,9 +1,9 @@
-"""Parse cache: entries parsed from files, stored in .bifolio/cache/ to speed up the next start.
+"""Parse cache: what was read from each file, stored in .bifolio/cache/ to make the next start faster.
 
-An entry is valid if its file and everything else that affects parsing are unchanged. A file counts as
-unchanged if its signature is the same. If the signature is too recent to trust, the bytes are compared
-instead. Damaged entries and entries from another version are ignored. Loading the cache never runs code from
-it.
+A cached entry is valid if its file, and everything else that affects parsing, has not changed. A file is
+considered unchanged if its signature is the same. If the file had changed just before the signature was read,
+the bytes are compared, too. Damaged entries, and entries from a different version of Bifolio, are ignored.
+Code in the cache is never executed.
 """
 
 import os
@@ -30,13 +30,14 @@ _FORMAT_VERSION = 8
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Checksum before each block. It detects damage, not forgery.
-# Within this time after a change, a file can change again and keep its signature.
+# For this long after a change, a file can change again without getting a different signature.
 RACY_WINDOW_NS = 2_000_000_000
 
 
-# The form of a type: a digest of its options, and a digest of each attribute, in order.
+# A digest of a content type's options, and a digest of each of its attributes, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# Entries depend on this besides their files: a digest of the settings, and the types' forms by uid.
+# What cached entries depend on besides their files: a digest of the settings, and the form of each content
+# type by uid.
 Stamp = tuple[bytes, dict[str, Form]]
 
 
@@ -44,9 +45,9 @@ Stamp = tuple[bytes, dict[str, Form]]
 class Usable:
     """Which cached entries are still valid after a schema change.
 
-    `added` maps the uid of each compatible type to the values of its new attributes, by position in a row.
-    `claimant` returns the uid of the type that a path belongs to. `claimant` is None if the schema has not
-    changed; entries with problems are valid only then.
+    `added` contains the uid of each content type whose entries are valid, with the values of its new
+    attributes by position in a row. `claimant` returns the uid of the content type to which a path belongs.
+    It is None if the schema has not changed. Only in that case are entries with problems valid.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -58,20 +59,25 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """A file's entry and the time it was read, in nanoseconds since 1970."""
+    """An entry with the time when its file was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether an unchanged signature proves that the file's content is unchanged."""
+        """Whether the content of the file is certainly unchanged as long as its signature is unchanged.
+
+        This is true if the file was read some time after its last change.
+        """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block: first their metadata, then all rows."""
+    """Serialize entries as one block of bytes: first their metadata, then the rows with the documents'
+    values.
+    """
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
     for one in entries:
@@ -104,17 +110,17 @@ def _facts(one: CachedEntry) -> tuple[Any, ...]:
 
 
 def _other_path(one: CachedEntry, document: Document) -> str:
-    """Return the document's path if it differs from the entry's path, else "".
+    """Return the path of the document if it differs from the path of its entry, else "".
 
-    It differs for media in a bucket.
+    They differ for a media file whose content is in a bucket.
     """
     return "" if document.path == one.entry.path else document.path
 
 
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
-    """Serialize entries in blocks of at most BLOCK_ENTRIES.
+    """Serialize entries in blocks of at most BLOCK_ENTRIES entries.
 
-    Rows that are already packed together share one block, however large.
+    A block is larger if the rows of more documents are already packed together.
     """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
@@ -131,9 +137,8 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block.
-
-    For each entry that is not `usable` under the current schema, yield None.
+    """Deserialize the entries in a block. If `usable` is given, yield None for each entry that is not valid
+    any more.
     """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
@@ -159,12 +164,12 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Add the length of a block before it. This allows blocks to be concatenated."""
+    """Return a block with its length before it, so that several blocks can be written to one file."""
     return len(block).to_bytes(8, "big") + block
 
 
 def blocks_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the remaining blocks in a file, each of which was written with `frame`."""
+    """Yield the blocks that were written to a file with `frame`, from the current position to the end."""
     while length := file.read(8):
         yield file.read(int.from_bytes(length, "big"))
 
@@ -173,11 +178,12 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """The cache file for one site. It contains blocks of entries. If a path has several entries, the last one
-    is used.
+    """The parse cache of one site: a file with blocks of entries. If it has several entries for a path, the
+    last is used.
 
-    A stamp before the blocks describes the settings and schema that the entries depend on. `usable` compares
-    a stamp with the current settings and schema.
+    A stamp before the blocks describes the settings and the schema under which the entries were read. The
+    function `usable` compares a stamp with the current settings and schema, and returns which entries are
+    still valid.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -195,9 +201,9 @@ class ParseCache:
             return 0
 
     def load(self, types: Mapping[str, Type]) -> dict[str, CachedEntry]:
-        """Return the valid entries by path.
+        """Load the cache file. Return its valid entries by path.
 
-        If a block is damaged, that block and all later ones are ignored.
+        If a block is damaged, this block and all later blocks are ignored.
         """
         valid: dict[str, CachedEntry] = {}
         usable: Usable | None = None
@@ -248,7 +254,7 @@ class ParseCache:
         self.add(blocks)
 
     def _stamp_in(self, block: bytes) -> tuple[Stamp, Usable]:
-        """Deserialize a stamp. Determine which of the entries that follow it are valid.
+        """Deserialize a stamp, and determine which of the entries after it are still valid.
 
         Raises ValueError if the stamp is damaged.
         """
@@ -269,10 +275,11 @@ def _read_block(file: BinaryIO) -> bytes | None:
 # The cache saves 5 ms in each load after the first.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the server's code and the Python version. If it differs, all entries are invalid.
+    """Return a digest of the server's code and the Python version. If it has changed, all cached entries are
+    invalid.
 
-    The first call takes 13 ms. All later calls return the same digest, even if the server's files have been
-    replaced.
+    The first call takes 13 ms. Later calls return the same digest, even if the server's files were replaced
+    since then.
     """
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""File reading, with detection of writes at the same time, and parsing into trees."""
+"""Reading and parsing of files. If another program is writing to a file, reading is retried."""
 
 import os
 import stat
@@ -28,10 +28,12 @@ def parse(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> dict[str, Tree]:
-    """Parse the text of a document file into one tree for each attribute. Raises SyntaxProblem.
+    """Parse the text of a document file. Return one parsed value (a tree) for each attribute. Raises
+    SyntaxProblem.
 
-    A byte order mark is ignored. If YAML or TOML contains a key several times, the last value is used, as in
-    site generators. The repeated keys are added to `repeats`.
+    `body` is the name of the attribute that is stored below the front matter of a Markdown file. A byte order
+    mark is ignored. If a key occurs several times in YAML or TOML, the last value is used, as in site
+    generators, and the repeated key is added to `repeats`. The positions of values are added to `positions`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -66,10 +68,10 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a JSON, TOML or YAML file. The file name extension determines the format.
+    """Parse a JSON, TOML or YAML file. The file name extension determines which of the formats is expected.
 
-    In JSON, a repeated key raises SyntaxProblem. In the other formats, it is added to `repeats`. For JSON,
-    `positions` is not filled.
+    In JSON, a repeated key raises SyntaxProblem. In the other formats, it is added to `repeats`. The
+    positions of values are added to `positions`, except for JSON.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -78,7 +80,7 @@ def read_data(
 
 
 def read_text(root: Path, path: str) -> tuple[str, Signature]:
-    """Return a file's text, without its byte order mark, and its signature.
+    """Read a text file. Return its text without a byte order mark, and the signature that the file had.
 
     Raises OSError. Raises SyntaxProblem if the file is not UTF-8 or is larger than MAX_FILE_BYTES.
     """
@@ -87,7 +89,7 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Return a file's bytes, and the signature that the file had at that time.
+    """Read a file. Return its bytes, and the signature that the file had at that time.
 
     If another program writes to the file at the same time, reading is retried, with up to `tries` attempts in
     total. Raises OSError. Raises SyntaxProblem for a special file, or a file larger than MAX_FILE_BYTES.
@@ -109,9 +111,9 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
 
 
 def decode(data: bytes) -> str:
-    """Decode UTF-8 and remove the byte order mark.
+    """Decode bytes as UTF-8 text, and remove the byte order mark.
 
-    Raises SyntaxProblem for binary data or a different encoding.
+    Raises SyntaxProblem if the bytes are binary data or have a different encoding.
     """
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
@@ -136,7 +138,7 @@ def refuse_empty(text: str) -> None:
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a new text is so large that it could not be read back."""
+    """Raise PayloadTooLargeError if a text for a file at `path` exceeds the limits for reading."""
     if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:
@@ -148,9 +150,9 @@ def refuse_unreadable(path: str, text: str) -> None:
 
 
 def positions_of(path: str, text: str) -> Positions:
-    """Return the positions of the values in a document's text.
+    """Return the positions of the values in the text of a document file.
 
-    If the text can't be parsed, there are none.
+    If the text can't be parsed, return an empty mapping.
     """
     positions: Positions = {}
     try:
@@ -163,7 +165,10 @@ def positions_of(path: str, text: str) -> Positions:
 
 
 def parsed(root: Path, path: str) -> tuple[dict[str, Tree], Positions]:
-    """Return the tree and the positions in a document file. Both are empty if the file can't be read."""
+    """Read and parse a document file. Return its values and their positions.
+
+    Both are empty if the file can't be read or parsed.
+    """
     positions: Positions = {}
     try:
         text = read_text(root, path)[0]

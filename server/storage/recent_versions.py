@@ -1,9 +1,9 @@
-"""Recently replaced versions of documents. They are stored to merge changes that are based on them.
+"""Store of recently replaced versions of documents. They are needed to merge changes that are based on them.
 
-A client identifies the version that its change is based on only by an entity tag. Therefore the server stores
-the values of recent versions in .bifolio/cache/versions/. Only the owner can read this folder. When it is
-full, the folder is renamed to versions.before, and the earlier versions.before is deleted. A version that is
-incomplete because of a crash is ignored.
+A client identifies the version on which its change is based only by an entity tag. Therefore the server
+stores the values of recent versions in .bifolio/cache/versions/, which only the owner of the files can read.
+When this folder is full, it is renamed to versions.before, and the previous versions.before is deleted. A
+version that is incomplete because of a crash is ignored.
 """
 
 import os
@@ -31,15 +31,17 @@ _ROW = Struct("=16sQQQ")  # document key, then offset, length and checksum of it
 
 
 class RecentVersions:
-    """Store of recent versions in one site. `keep` requires the site's write lock."""
+    """Recently replaced versions of the documents in one site. The method `keep` requires the site's write
+    lock.
+    """
 
     def __init__(self, root: Path, most_bytes: int = FOLDER_BYTES, most: int = FOLDER_VERSIONS) -> None:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store versions of documents.
+        """Store versions of documents that are about to be replaced.
 
-        Disk errors are ignored. Versions larger than MAX_VERSION_BYTES are not stored.
+        Versions larger than MAX_VERSION_BYTES are not stored. Disk errors are ignored.
         """
         with suppress(OSError):
             for part in _parts(documents, schema):
@@ -111,12 +113,12 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
     return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
 
 
-# For a file edited on disk, this saves 36 of 680 µs.
+# For a change to a file on disk, the cache reduces the time from 680 to 644 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """Return a digest of a type's attributes and components.
+    """Return a digest of a content type's attributes and the components in them.
 
-    A stored version can be used only if its digest is the same.
+    A stored version is used only if this digest is the same as when it was stored.
     """
     shapes: dict[str, str] = {}
     waiting = [type_.uid]

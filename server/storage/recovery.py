@@ -1,8 +1,10 @@
-"""Crash recovery: finishes or rolls back the writes of killed writers. Requires the write lock.
+"""Recovery after a crash: finishes or rolls back writes that were interrupted. Requires the site's write
+lock.
 
-If a change has a complete record of intent, the change is finished. If its rollback had begun, the change is
-rolled back instead. Staged files without a record are deleted. Edits by other programs are preserved, either
-at their path or in .bifolio/unsaved/. Replaced files are retained for a while (`storage.replaced`).
+If the record of intent of a write is complete, the write is finished. If a rollback of the write had already
+begun, it is rolled back. New files in the journal that are in no record are deleted. Edits by other programs
+are preserved, either at the edited file's path or in .bifolio/unsaved/. The old files that a write has
+replaced are kept for a while (`storage.replaced`).
 """
 
 import os
@@ -19,11 +21,11 @@ from server.storage.links import open_folder
 from server.storage.replaced import UNSAVED_FOLDER, ReplacedFiles
 
 RECORD_SUFFIX = ".intent"
-UNDONE_SUFFIX = ".undone"  # suffix of a record that is being rolled back
+UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolled back
 
 
 class Recovery:
-    """The interrupted writes in a journal folder. `root` is the site."""
+    """Recovery of the interrupted writes in the folder `journal` of the site at `root`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
@@ -39,12 +41,15 @@ class Recovery:
         )
 
     def dropped(self) -> bool:
-        """Whether `recover` will discard a write that had not changed any file."""
+        """Whether `recover` will discard a write that was interrupted before it changed any file."""
         recorded = {step.aside for _, steps in self._records() for step in steps} | self.replaced.names()
         return any(staged.name not in recorded for staged in self.journal.glob("*.staged"))
 
     def unsaved(self) -> list[str]:
-        """Return the files in unsaved/: edits and writes that were replaced at the same time."""
+        """Return the paths of the files in .bifolio/unsaved/.
+
+        They contain edits and writes that were replaced by a change made at the same time.
+        """
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
         return sorted(f"{STATE_FOLDER}/unsaved/{path}" for path in paths)
@@ -71,27 +76,29 @@ class Recovery:
             yield record, [step.reversed() for step in steps]
 
     def _finish(self, step: Step) -> int:
-        """Finish one step. Return the number of files that changed."""
+        """Finish the write to one file. Return the number of files that changed (0 or 1)."""
         target, aside = self.root / step.target, self.journal / step.aside
         aside_mark, target_mark = link_mark(aside), link_mark(target)
         if aside_mark is None:
             remove = step.after is None and target_mark and target_mark == step.before
             return self._swap(step, target_mark) if remove else 0
         if aside_mark == step.before or aside_mark == step.after == target_mark:
-            return 0  # The step is complete: `aside` is the old file, or a second name for the new one.
+            return 0  # This file is finished: `aside` is the old file, or a second name for the new one.
         if target_mark not in (step.before, step.after):  # The edit by another program stays in place.
             self.replaced.put_aside(aside, step.target)
             return 0
-        # Either the step was not completed, or `aside` is an edit that the swap moved there. Swap both files.
+        # Either the file was not replaced yet, or `aside` is an edit that the swap moved there. In both
+        # cases, swap both files.
         done = self._swap(step, target_mark)
         if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)
         return done
 
     def _swap(self, step: Step, target_mark: FileMark | None) -> int:
-        """Swap the staged file and the target.
+        """Swap the file in the journal with the file at its target path. Return the number of files that
+        changed.
 
-        Return 0 if another program edited the target at the same time.
+        This is 0 if another program edited the file at the same time.
         """
         target, aside = self.root / step.target, self.journal / step.aside
         target.parent.mkdir(parents=True, exist_ok=True)

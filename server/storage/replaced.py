@@ -1,8 +1,8 @@
-"""Files that recent writes have replaced. They are retained in .bifolio/replaced/ for RETENTION_S seconds.
+"""Old files that recent writes have replaced. They are kept in .bifolio/replaced/ for RETENTION_S seconds.
 
-A program may have a file open while a write replaces it. Then the program saves into the replaced file, which
-is no longer in the content folder. Therefore each replaced file is compared with its expected content before
-it is deleted. If it was edited, it is moved to .bifolio/unsaved/ instead.
+If a program has a file open while a write replaces it, the program saves its edit to the old file, which is
+no longer in the content folder. Therefore, before an old file is deleted, it is compared with its expected
+content. If it was edited, it is moved to .bifolio/unsaved/ instead.
 """
 
 import logging
@@ -19,25 +19,26 @@ from server.storage.intent import Step, read_intent
 
 log = logging.getLogger("bifolio")
 
-UNSAVED_FOLDER = "unsaved"  # in the state folder
-RETENTION_S = 2.0  # Longer than any program needs between resolving a file's name and opening the file.
-_DONE_SUFFIX = ".kept"  # suffix of a record whose change is complete
+UNSAVED_FOLDER = "unsaved"  # folder name in .bifolio/
+RETENTION_S = 2.0  # Longer than any program needs between finding a file by its name and opening it.
+_DONE_SUFFIX = ".kept"  # suffix of the record of a finished write
 
 
 class ReplacedFiles:
-    """The replaced files in one site. `journal` is the site's journal folder."""
+    """The replaced files in one site. `journal` is the site's folder .bifolio/journal/."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
         self.folder = journal.parent / "replaced"
-        self._due_at = 0.0  # time of the next sweep, on the monotonic clock
-        self._swept_ns = 0  # the folder's mtime at the last sweep
+        self._due_at = 0.0  # when the next sweep is due, in time.monotonic()
+        self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move a finished record of intent to this folder, then its files from the journal. Raises OSError.
+        """Move the record of intent of a finished write to this folder, then the old files `asides` from the
+        journal.
 
-        The record is moved first. Then `names` includes the files even if the writer is killed before they
-        are moved.
+        Raises OSError. The record is moved first, so that `names` includes the old files even if this process
+        is killed before it has moved them.
         """
         self.folder.mkdir(mode=0o700, exist_ok=True)
         os.rename(record, self.folder / record.with_suffix(_DONE_SUFFIX).name)
@@ -50,7 +51,9 @@ class ReplacedFiles:
         return {step.aside for record in self._records() for step in read_intent(record) or ()}
 
     def sweep_if_due(self) -> None:
-        """Call `sweep` if there may be files to delete. These include files left by killed processes."""
+        """Call `sweep` if there may be old files to delete, including files left by processes that were
+        killed.
+        """
         if self._due_at == float("inf") and self._changed_ns() != self._swept_ns:
             self._due_at = time.monotonic() + RETENTION_S
         if time.monotonic() >= self._due_at:
@@ -63,9 +66,9 @@ class ReplacedFiles:
             return 0
 
     def sweep(self, retention_s: float = RETENTION_S) -> None:
-        """Delete files that are older than `retention_s` seconds. Move edited files to unsaved/ instead.
+        """Delete the old files that were replaced more than `retention_s` seconds ago.
 
-        Requires no lock.
+        Files that were edited since then are moved to unsaved/ instead. Requires no lock.
         """
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
@@ -79,7 +82,10 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/ and log it."""
+        """Move an edited file to .bifolio/unsaved/ and log this.
+
+        `path` is the path that it had in the site.
+        """
         kept = put_aside(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
 
@@ -104,9 +110,10 @@ class ReplacedFiles:
 
 
 def put_aside(state: Path, file: Path, path: str) -> Path:
-    """Move a file to .bifolio/unsaved/, and return its path there. If the name exists, a number is added.
+    """Move a file to .bifolio/unsaved/, and return its new path. If this path exists, a number is appended.
 
-    `state` is the site's state folder, `path` the file's path in the site. Raises OSError.
+    `state` is the site's folder .bifolio/, and `path` is the path that the file had in the site. Raises
+    OSError.
     """
     folder = state / UNSAVED_FOLDER
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -124,7 +131,7 @@ def put_aside(state: Path, file: Path, path: str) -> Path:
 
 
 def _is_known(reader: Reader | None, file: Path, step: Step) -> bool:
-    """Whether a file is missing, or is identical to the old or new file of the step."""
+    """Whether a file is missing, or has the old or the new content that the record of intent describes."""
     current = reader.mark if reader else link_mark(file)
     if current is None:
         return True

@@ -1,4 +1,4 @@
-"""File store: reads a file, and returns a version of a document and a list of problems."""
+"""File store: reads a file, and returns the document in it and a list of problems."""
 
 import logging
 import os
@@ -39,12 +39,12 @@ from server.storage.unreadable_files import problem_of, syntax_problem, unreadab
 
 log = logging.getLogger("bifolio")
 
-DRAFT_MARK = ".draft."  # part of a draft's file name
+DRAFT_MARK = ".draft."  # part of the file name of every draft
 _FAR_S = 4_102_444_800.0  # The year 2100, later than any file's mtime.
 
 
 class Store:
-    """Reader for the documents in one site under one schema. It does not cache any content."""
+    """Reader for the document files in the site at `root`, under one schema. Contents are not cached."""
 
     def __init__(
         self,
@@ -59,15 +59,16 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """Return a copy of this store that derives missing timestamps from a different source."""
+        """Return a copy of this store with a different source of timestamps for files that set none."""
         other = copy(self)
         other.timestamps = timestamps
         return other
 
     def derived_timestamps(self, path: str, modified: float) -> tuple[str, str]:
-        """Return createdAt and updatedAt for a file that sets neither. `modified` is its mtime in seconds.
+        """Return createdAt and updatedAt for a file that sets neither of them.
 
-        If the file is a draft, createdAt is taken from its published version if that is earlier.
+        `modified` is the file's mtime in seconds since 1970. A draft gets the createdAt of its published
+        version if that is earlier.
         """
         created, updated = self.timestamps(path, modified)
         if DRAFT_MARK in path and (published := self.layout.sibling(path, draft=False)) not in (None, path):
@@ -75,9 +76,10 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path of the entry to which the file at `path` belongs.
+        """Return the path of the file that has an entry for the file at `path`, usually the same path.
 
-        The description of a media file belongs to the media file's entry.
+        The description of a media file has no entry of its own, so the path of the media file is returned.
+        `exists` returns whether a file exists.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -89,7 +91,10 @@ class Store:
         return upload_path(path) is not None or self.layout.claim(path) is not None
 
     def read(self, path: str) -> Entry | None:
-        """Read the entry for a path. Return None if the file does not exist or belongs to no type."""
+        """Read a document file or media file.
+
+        Return None if it does not exist or belongs to no content type.
+        """
         try:
             if upload_path(path):
                 return self._read_media(path)
@@ -100,9 +105,9 @@ class Store:
             return unreadable_entry(self.root, path, problem_of(path, error))
 
     def entry(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse a document's bytes into an entry. Return None if the path belongs to no type.
+        """Parse the content of a file into an entry. Return None if the path belongs to no content type.
 
-        In content/uploads/, only the descriptions of files in a bucket are parsed.
+        In content/uploads/, only the descriptions of media files whose content is in a bucket are parsed.
         """
         claim = self.layout.claim(path)
         try:
@@ -144,9 +149,10 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the entry for a media file.
+        """Return the entry for a media file. `facts` contains an image's dimensions and resized variants.
 
-        `described` is the text of its description, and `beside` is the description's signature.
+        `described` is the content of the media file's description, and `beside` is the description's
+        signature.
         """
         created, updated = self.timestamps(path, signature_[0] / 1e9)
         sidecar, positions = path + SIDECAR_SUFFIX, Positions()
@@ -177,7 +183,9 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a file in a bucket. Return None if the described file is on disk."""
+        """Parse the description of a media file whose content is in a bucket. Return None if the content is
+        on disk.
+        """
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):
             return None
@@ -237,7 +245,7 @@ class Store:
         if not (created and updated):  # The file contains an invalid timestamp.
             derived = self.derived_timestamps(path, signature_[0] / 1e9)
             created, updated = created or derived[0], updated or derived[1]
-        # Without drafts, a document is published when it is created.
+        # If a content type has no drafts, its documents are published when they are created.
         default = updated if claim.type.draft_publish else created
         published = None if draft else read_own_timestamp(tree, "publishedAt", default, reading)
         problems = tuple(_named_like_a_draft(path, claim))
@@ -270,9 +278,9 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add warnings for unknown keys, and for a draft key that has no effect.
+    """Add warnings about keys in a file that are not attributes, and about a `draft` key that has no effect.
 
-    Such a draft key is not reported as unknown.
+    Such a `draft` key does not also get a warning that it is not an attribute.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)
@@ -302,7 +310,9 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Convert the mismatches found in a document to problems with positions."""
+    """Convert values in a document that do not match its schema to problems, with their positions in the
+    file.
+    """
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)
 

@@ -1,6 +1,6 @@
-"""Undo storage in .bifolio/undo/. It contains the old contents of files that a write has replaced.
+"""Storage for undo, in .bifolio/undo/: for each recent write, the old contents of the files that it replaced.
 
-For the new contents, it contains only digests.
+Of the new contents, only digests are stored.
 """
 
 import errno
@@ -30,9 +30,9 @@ NO_FILE_DIGEST = ""
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """One replaced file: its text before the write and the digest of its text after the write.
+    """One file that a write replaced: its text before the write, and the digest of its text after the write.
 
-    The text is None if the file did not exist before.
+    `before` is None if the file did not exist.
     """
 
     path: str
@@ -42,7 +42,7 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """One permission that the write required, which is an action on documents of a type.
+    """One permission that a write required, such as `article.update`. It is required again for the undo.
 
     If `draft` is set, the permission was required only for drafts.
     """
@@ -54,7 +54,9 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A write by a caller that can be undone."""
+    """A write that can be undone, with the caller who sent it, the permissions it required, and the replaced
+    files.
+    """
 
     caller: str
     permits: tuple[Permit, ...]
@@ -67,10 +69,11 @@ def digest(text: str | None) -> str:
 
 
 def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
-    """Read the files that the given writes will replace.
+    """Return the old contents of the files that the given writes will replace, and digests of the new
+    contents.
 
-    Returns an empty tuple if an undo could not restore the files exactly. This is the case for media,
-    symbolic links, binary files, and more than MAX_WRITE_BYTES. Raises OSError.
+    Return an empty tuple if an undo could not restore the files exactly: for media, symbolic links, binary
+    files, and if there are more than MAX_WRITE_BYTES. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -97,13 +100,13 @@ def _read(root: Path, write: Write) -> bytes:
 
 
 def pack(write: KeptWrite) -> bytes:
-    """Serialize a stored write. The first line contains a digest."""
+    """Serialize a write that can be undone. The first line contains a digest."""
     text = json.dumps(asdict(write), ensure_ascii=False)
     return f"{digest(text)}\n{text}".encode()
 
 
 def unpack(data: bytes) -> KeptWrite:
-    """Deserialize a stored write.
+    """Deserialize a write that can be undone.
 
     Raises ValueError if it is damaged or was stored by a different version of Bifolio.
     """
@@ -121,18 +124,21 @@ def unpack(data: bytes) -> KeptWrite:
 # --- folder ---------------------------------------------------------------------------------------
 
 RETENTION_S = 3600  # A write can be undone for this long.
-MAX_WRITES = 200  # Above these limits, the oldest writes are deleted.
+MAX_WRITES = 200  # If there are more writes or bytes than these limits allow, the oldest writes are deleted.
 MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The stored writes in the site at `root`, which can be undone."""
+    """The folder with the writes of the site at `root` that can be undone."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def keep(self, write: KeptWrite) -> str:
-        """Store a write and return its id. Requires the write lock. Raises OSError."""
+        """Store a write that can be undone, and return the id of the stored write.
+
+        Requires the site's write lock. Raises OSError.
+        """
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
@@ -190,10 +196,10 @@ def _make_room(folder: Path, size: int) -> None:
 
 
 class Keeper:
-    """Recorder of one write for undo. `id` is "" until the write is complete. If it can't be undone, `id`
-    remains "".
+    """Recorder that stores one write so that it can be undone.
 
-    `texts` contains the path, the text before, and the text after for each file in the write.
+    After the write, `id` identifies the stored write. It is "" before, and if the write can't be undone.
+    `texts` contains the path, the old text and the new text of each file.
     """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -205,7 +211,7 @@ class Keeper:
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
         """Context manager: store the old contents of the files that are replaced in the block.
 
-        Errors while storing them are ignored.
+        If they can't be stored, the write happens nevertheless, but can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

@@ -1,4 +1,5 @@
-"""Unreadable files. Each of them becomes an entry with a problem, and its last good version is still served.
+"""Unreadable files. Each of them becomes an entry with a problem, and the last valid document in it is still
+served.
 
 All other files are served as usual (spec.md 1).
 """
@@ -18,7 +19,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return the entry for a file that can't be read."""
+    """Return an entry that contains only the problem because of which a file can't be read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:
@@ -27,9 +28,10 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file was read again.
+    """Return the entry to serve after a file was read again. `before` is the earlier entry, and `after` the
+    new one.
 
-    If the file is now broken or its values have not changed, the entry contains the old document.
+    If the file is now invalid, or if its values have not changed, the new entry contains the old document.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -44,7 +46,10 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an error that occurred while reading a file to a problem. Unexpected errors are also logged."""
+    """Convert an error that occurred while a file was read to a problem.
+
+    Unexpected errors are also logged.
+    """
     if isinstance(error, SyntaxProblem):
         return syntax_problem(path, error)
     if isinstance(error, OSError):

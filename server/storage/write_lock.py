@@ -1,7 +1,7 @@
-"""The site's write lock. Each write holds it while files change, so writes happen one after another.
+"""The site's write lock. A process must hold it while it changes files, so writes happen one after another.
 
 The lock works between threads and between processes. If a process dies, the kernel releases the lock. The
-lock file also contains the number of writes so far. When this number changes, a process detects that another
+lock file also contains the number of writes so far: when this number changes, a process detects that another
 process has written.
 """
 
@@ -19,12 +19,12 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 
 
 class WriteLock:
-    """The lock on a site's folder `root`, and the number of writes in the file `path`.
+    """The write lock of the site at `root`. The file `path` contains the number of writes.
 
-    The lock on `root` is the write lock. While a writer is waiting for it, the writer holds a lock on the
-    file. Therefore a process that has just released the write lock can't acquire it again before the waiting
-    writer. On file systems that can't lock folders, the lock on the file is used as the write lock. The lock
-    on the folder is preferred, because the file may be read-only or deleted.
+    The write lock is a lock on the folder `root`. While a writer is waiting for it, the writer also holds a
+    lock on the file. This prevents a process that has just released the write lock from acquiring it again
+    before the waiting writer. On file systems that can't lock folders, the lock on the file is the write
+    lock. The folder is preferred because the file may be read-only or may be deleted.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -33,7 +33,7 @@ class WriteLock:
 
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the lock. Raises BusyError if it can't be acquired within `seconds`."""
+        """Context manager: hold the write lock. Raises BusyError if it can't be acquired within `seconds`."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise BusyError()
@@ -52,7 +52,10 @@ class WriteLock:
 
     @property
     def number(self) -> int:
-        """Return the number of writes so far. Return 0 if the number can't be read."""
+        """Return how many writes have changed the site's files so far.
+
+        Return 0 if the number can't be read.
+        """
         try:
             data = self.path.read_bytes()
         except OSError:
@@ -60,7 +63,7 @@ class WriteLock:
         return int(data) if data.strip().isdigit() else 0
 
     def count(self, number: int) -> None:
-        """Store the number of writes. Requires the lock. Raises OSError."""
+        """Store how many writes have changed the site's files. Requires the write lock. Raises OSError."""
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, b"%-20d" % number, 0)
@@ -69,9 +72,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock, which is released when `held` is closed.
+    """Acquire a lock, which is released when `held` is closed. Raises BusyError after the deadline.
 
-    Raises BusyError. An OSError is returned instead of raised.
+    If the lock can't be used because of an OSError, this error is returned, not raised.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):

@@ -1,1 +1,3 @@
-"""Background jobs for a site: following the change log, committing, scaling pictures, checking changes."""
+"""Background jobs for a site: applying other workers' changes, committing, resizing images, finding
+problems.
+"""

@@ -1,9 +1,9 @@
-"""Background detection of problems that a change to one file causes or resolves in other files.
+"""Background search for problems that a change to one file causes or resolves in other files.
 
-For example, after a document was deleted, relations to it have no target. If a second file for a document is
-added, one of the two files becomes a problem. Most changes have no such effects, so only the changed
-documents are checked. If a document was added or deleted, all documents are searched for relations to it. For
-a large site, this is slow, so it runs in a separate process.
+For example, after a document was deleted, relations to it have no target. If a second file is added that
+contains the same document, one of the two files has a problem. Most changes have no such effects, so only the
+changed documents are checked. If a document was added or deleted, all documents are searched for relations to
+it. In a large site, this is slow, so it runs in a separate process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,19 +33,21 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # At most this many changed documents are checked in this process.
-# A site with at most this many versions is checked in this process, which takes up to 60 ms.
+MAX_LOCAL_DOCUMENTS = 200  # Up to this many changed documents are checked in this process.
+# If a site has at most this many versions of documents, it is checked in this process, which takes up to 60
+# ms.
 MAX_LOCAL_VERSIONS = 2_000
-MAX_COMPARED_VERSIONS = 50_000  # In a site with more versions, only changed documents are checked.
+# If a site has more versions of documents than this, only the changed documents are checked.
+MAX_COMPARED_VERSIONS = 50_000
 PROCESS_TIMEOUT_S = 60.0
 
 Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, resolved problems
 
 
 class CheckChanges(Job):
-    """Job that reports problems in other files.
+    """Job that reports problems that changes have caused or resolved in other files.
 
-    It runs when a changed site has stayed unchanged for one interval.
+    It runs after a change, when the site has not changed again for one interval.
     """
 
     name = "check"
@@ -57,9 +59,9 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Compare the snapshot with the last checked snapshot.
+        """Find the problems that were caused or resolved since the last run of the job, and report them.
 
-        Do nothing if the site has changed since the previous run.
+        Do nothing if the site has changed within the last interval.
         """
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
@@ -72,7 +74,9 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the new problems and the resolved problems between documents in two snapshots."""
+    """Return the problems between documents that exist only in the snapshot `after`, and those only in
+    `before`.
+    """
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
     moved = {key for key in keys if exists(before, key) != exists(after, key)}
@@ -89,9 +93,9 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 
 @dataclass(frozen=True, slots=True)
 class _PackedChange:
-    """Two snapshots and the difference between them, packed for another process.
+    """Two snapshots and the difference between them, serialized for another process.
 
-    If both snapshots have the same schema, `before` is None.
+    If both snapshots have the same schema, `before` is None, because it can be computed from `after`.
     """
 
     before: PackedSnapshot | None
@@ -108,7 +112,7 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Run `_find_problems` in another process.
+    """Deserialize the two snapshots, and call `_find_problems`. This function runs in a separate process.
 
     If the schema is the same, the old snapshot is computed from the new one.
     """
@@ -145,14 +149,15 @@ def _find_problems(
     after: tuple[Snapshot, list[Document]],
     moved: set[Key],
 ) -> Problems:
-    """Return the new problems and the resolved problems.
+    """Return the new problems and the resolved problems between documents in two snapshots.
 
-    Only the changed documents and all documents that refer to the keys in `moved` are checked.
+    Each snapshot is given with the versions that are only in this snapshot. These versions are checked, and
+    all documents that refer to a key in `moved`, which contains the documents that were added or deleted.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}
     was = [document for document in _with_referrers(old, removed, moved) if document.path not in gone]
-    # The old files no longer exist, so their problems have no positions.
+    # The old files no longer exist, so the positions of their problems are unknown.
     unknown = dangling(old, lambda path: ({}, {}), was)
     now = dangling(new, partial(parsed, root), _with_referrers(new, added, moved))
     return problem_difference((*find_contested(old), *unknown), (*find_contested(new), *now))

@@ -1,4 +1,6 @@
-"""Jobs for a site: following other workers' changes, committing writes, scaling pictures, and cleaning up."""
+"""Background jobs for a site: applying other workers' changes, committing, resizing images, and
+cleaning up.
+"""
 
 import logging
 from collections.abc import Mapping
@@ -12,10 +14,10 @@ log = logging.getLogger("bifolio")
 
 
 class FollowLog(Job):
-    """Job in each worker. It applies the records that other workers append to the change log.
+    """Job in each worker that applies the changes that other workers have appended to the change log.
 
-    Some records must be included in every response. The next request applies such records if this job has not
-    run yet.
+    Some changes must be included in every response. If this job has not applied such a change yet, the next
+    request does.
     """
 
     name = "follow-log"
@@ -31,7 +33,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits writes that were not committed during their requests."""
+    """Job that commits those writes that were not already committed while their requests were processed."""
 
     name = "commit"
     failure = "writes could not be committed"
@@ -46,7 +48,7 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused picture formats and expired sessions in `.bifolio/`."""
+    """Job that deletes unused resized variants of images (formats) and expired sessions in `.bifolio/`."""
 
     name = "sweep"
     failure = "unused files could not be deleted from .bifolio/"
@@ -63,10 +65,10 @@ class SweepState(Job):
 
 
 class ScalePictures(Job):
-    """Job that creates the formats of pictures that were copied into content/uploads/.
+    """Job that creates the resized variants (formats) of images that were copied into content/uploads/.
 
-    It searches for pictures without formats only after a change to the site's media or the folder with the
-    formats.
+    It searches for images without resized variants only after a change to the site's media, or to the folder
+    that contains the variants.
     """
 
     name = "scale"
@@ -75,7 +77,8 @@ class ScalePictures(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        self._complete_media: Mapping[str, Any] | None = None  # media whose pictures all have formats
+        # media in which all images have resized variants
+        self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 
     def run(self, context: JobContext) -> float:
@@ -92,6 +95,6 @@ class ScalePictures(Job):
                 log.exception("%s could not be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # Pictures are skipped while an upload is being scaled.
+        if not site.unscaled():  # An image is skipped if an upload is being processed that contains it.
             self._complete_media = media
         return self._pause_s

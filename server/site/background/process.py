@@ -1,7 +1,8 @@
-"""Function calls in a separate process, so requests are not blocked.
+"""Function calls in a separate process, so that slow functions do not block requests.
 
-The process is started as a new program and not forked. Forking a process with several threads copies locks
-that no thread would release. Therefore the function must be at module level, and its arguments are pickled.
+The process is started as a new program and not forked, because forking a process with several threads copies
+locks that no thread would release. Therefore the function must be defined at module level, and its arguments
+are pickled.
 """
 
 import gc
@@ -25,10 +26,11 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The new process imports 
 
 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
-    """Call a module-level function in a process with lower priority. Return the function's result.
+    """Call a function in a separate process that has a lower priority. Return the function's result.
 
-    If an argument, such as a packed snapshot, has no other references, its memory is freed after sending.
-    Raises TimeoutError after `timeout_s` seconds, and ChildProcessError if the function fails.
+    The function must be defined at module level. If an argument, such as a packed snapshot, has no other
+    references, its memory is freed after it was sent. Raises TimeoutError after `timeout_s` seconds, and
+    ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -71,7 +73,7 @@ def _main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()
-    gc.disable()  # The process is short-lived.
+    gc.disable()  # The process exits soon, so collecting garbage is not worth the time.
     try:
         work, arguments = pickle.load(sys.stdin.buffer)
     except (EOFError, pickle.UnpicklingError):  # The parent process has ended.
