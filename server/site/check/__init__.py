@@ -1,1 +1,1 @@
-"""Checks of a whole site, and safe automatic fixes (`bifolio check`)."""
+"""Checks of all files in a site, and safe automatic fixes (`bifolio check`)."""

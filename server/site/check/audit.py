@@ -1,4 +1,4 @@
-"""Input for a check: the documents in a site and the files in its folders."""
+"""Input for the checks of a site: its documents, and the files in its folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,9 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents in a site and the files in its folders. Each part is computed when it is first needed."""
+    """The documents in a site and the files in its folders, as input for checks. Each part is computed on
+    first use.
+    """
 
     root: Path
     settings: Settings
@@ -43,17 +45,19 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Return the claim of each file that belongs to a type, by path.
+        """Return, by path, which document each file contains according to its path.
 
-        A claim consists of the file's type, name, locale and status.
+        A claim consists of the content type, the name, the locale and the status. Files that belong to no
+        content type are omitted.
         """
         found = ((path, self.layout.claim(path)) for path in self.files if not is_upload(path))
         return {path: claim for path, claim in found if claim}
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Return the keys of all documents for which a file with a matching name exists, even an unreadable
-        file.
+        """Return the keys of all documents for which there is a file with a matching name.
+
+        The file may be unreadable.
         """
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
@@ -64,7 +68,7 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Return the documents whose files can't be served. They contain the values that can be read."""
+        """Return the documents in files that can't be served, with those of their values that can be read."""
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], parsed(self.root, path)
@@ -76,7 +80,9 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Return the renames of documents and media files, in past commits and in the git index."""
+        """Return which documents and media files were renamed, in past commits or in git's index, by their
+        old key.
+        """
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
             return {}
@@ -87,7 +93,9 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Return the names by which relations can refer to documents and media files, by uid of the type."""
+        """Return the words that relations can use to refer to documents and media files, by uid of the
+        content type.
+        """
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
         return {**ids, MEDIA: KnownWords(self.snapshot.media)}
@@ -97,13 +105,13 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in a document's file.
+        """Return the position of a value in the file at `path`. `at` is the path of keys to the value.
 
-        If the value is missing, return the position of the nearest value around it.
+        If the value is missing, return the position of the nearest value that should contain it.
         """
         return nearest(parsed(self.root, path)[1], at)
 
 
 def is_upload(path: str) -> bool:
-    """Whether a file is a media file or its description."""
+    """Whether a file is a media file or the description of one."""
     return path.startswith(f"{UPLOADS}/")

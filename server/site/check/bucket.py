@@ -1,4 +1,4 @@
-"""Check for media files whose content is missing from the bucket."""
+"""Check that the content of all media files that are stored in a bucket exists there."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each description whose object is missing from the bucket or has a different size.
+    """Yield a problem for each media file whose object is missing from the bucket or has a different size.
 
-    All objects are listed, with one request per thousand objects. Raises BucketError.
+    All objects in the bucket are listed, with one request per thousand objects. Raises BucketError.
     """
     settings, media = site.state.settings, site.state.snapshot.media
     named = {file.path: tuple(objects_of(file.get("provider_metadata"))) for file in media.values()}

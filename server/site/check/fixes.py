@@ -1,15 +1,15 @@
 """Automatic fixes that require no decision by a person (`bifolio check --fix`). They change files minimally.
 
-- A document without an id gets the id from its other locales.
-- A mistyped value of an enumeration is corrected if only one value can be meant.
-- In blocks, the string "null" becomes null if null was meant.
-- If a relation or media path leads to exactly one document or file, but in an unusual spelling, it gets the
-  canonical spelling. A mistyped one is corrected if only one target can be meant.
-- If the target of a relation was renamed according to git, the relation gets the new name.
+- If a document's file lacks a documentId, the id is copied from the file for another locale or status.
+- A mistyped value of an enumeration is corrected if only one correct value is similar.
+- In rich text (blocks), the string "null" becomes null if null was meant.
+- An unusual spelling of a relation or media path, such as a path with slashes, becomes the usual spelling. It
+  must lead to exactly one document or file. A mistyped one is corrected if only one target is similar.
+- If the target of a relation was renamed in git, the relation gets the new name.
 - If a key is repeated, the earlier one is removed.
 
-The files in `options.files` can also be used by a site generator. In these files, only repeated keys are
-fixed.
+Files that belong to a content type with `options.files` may also be used by a site generator. In these files,
+only repeated keys are fixed.
 """
 
 import posixpath
@@ -50,7 +50,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Replacement of one word, a key or a value, in a configuration file."""
+    """Replacement of one mistyped word, a key or a value, in site.yaml or a schema."""
 
     path: str
     at: KeyPath
@@ -64,7 +64,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return fixes for the given problems in the configuration of the site at `root`."""
+    """Return fixes for those of the `problems` that are mistyped words in site.yaml and schemas."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -92,7 +92,7 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that replace the words. All other bytes in the files stay the same.
+    """Return writes that replace the mistyped words. All other bytes in the files stay the same.
 
     Raises ConflictError or StorageError if a file can't be read.
     """
@@ -102,15 +102,15 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Add the fixed configuration files to a changeset, during `Site.write`."""
+    """Add the corrected site.yaml and schemas to the changeset of a write (see `Site.write`)."""
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Apply fixes to a configuration that is so broken that the site can't be opened.
+    """Correct mistyped words in a site.yaml or schema that is so broken that the site can't be opened.
 
-    The settings are unknown, so the write is neither committed nor pushed, like an edit by hand. Raises any
-    exception from the journal.
+    Because the settings are unknown, the change is neither committed nor pushed, as if a person had edited
+    the files. Raises any exception from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -129,9 +129,8 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """Replace one word in a text.
-
-    Return the text unchanged if the word is not at the expected position.
+    """Replace the mistyped word in a file's text. Return the text unchanged if the word is not where it was
+    found.
     """
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
@@ -153,11 +152,11 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of one value in a file. If the value is missing, `old` is "".
+    """Replacement of one value in a file. `old` is "" if the value is missing, and `new` is the new value.
 
-    If `what` is not empty, it describes the problem better than the problem's message. If `certain` is not
-    set, the fix is only suggested. A fix for a repeated key has no new value: it removes the key with the
-    value `old` on the line `line`.
+    A fix for a repeated key instead removes the earlier key, which is on line `line` and has the value `old`.
+    If `what` is not empty, it describes the problem better than the problem's own message. If `certain` is
+    not set, the fix is only a suggestion.
     """
 
     document: Document
@@ -180,17 +179,20 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return all certain fixes. `problems` are the problems found in the files, including repeated keys."""
+    """Return the fixes that are certain, without suggestions. `problems` are the problems found in the files.
+
+    Repeated keys are fixed only in files for which `problems` contains one.
+    """
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
     return [fix for fix in fixes if fix.certain]
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return all fixes and suggestions for the files at `paths`.
+    """Return the fixes and the suggestions for the files at `paths`. If `paths` is None, all files are
+    checked.
 
-    If `paths` is None, all files are checked, but not for repeated keys, because every file would have to be
-    read again.
+    In that case, repeated keys are not fixed, because every file would have to be read again to find them.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -209,9 +211,9 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield fixes for repeated keys.
+    """Yield fixes that remove the earlier values of repeated keys.
 
-    The last value stays, because Bifolio and site generators use that one.
+    The last value stays, because Bifolio and site generators use only that one.
     """
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
@@ -263,7 +265,9 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The target to which an entry of a relation refers, with fields for a Fix."""
+    """The document or media file that a relation means: its correct name, and the fields `what` and `certain`
+    of `Fix`.
+    """
 
     name: str
     what: str = ""
@@ -271,9 +275,9 @@ class _Target:
 
 
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
-    """Return the canonical spelling of an entry.
+    """Return the correct spelling of one entry in a relation or media attribute.
 
-    Return None if the spelling is already correct, or if the meaning of the entry is unknown.
+    Return None if the spelling is already correct, or if it is unknown which target the entry means.
     """
     if not isinstance(entry, str) or is_null(entry):
         return None
@@ -300,7 +304,11 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the media file to which a path leads, or None unless there is exactly one."""
+    """Return the upload path of the only media file that `text` can mean, as a path in the site or beside the
+    document.
+
+    Return None if there is no such file or more than one.
+    """
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
         for path in _spellings(document, text.strip())
@@ -319,9 +327,10 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the document to which a path leads, or None unless there is exactly one.
+    """Return the id of the only document that `text` can mean, as a path in the site or beside the document.
 
-    The path can omit the folder and the extension.
+    The path may omit the folder and the file name extension. Return None if there is no such document or more
+    than one.
     """
     found = set()
     for path in _spellings(document, text.strip()):
@@ -335,9 +344,9 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the current id of a renamed document.
+    """Return the document that is meant by an id for which no document exists.
 
-    For a mistyped id, return the id that was certainly meant.
+    This is the new id if the document was renamed, or else a similar id.
     """
     if (type_.uid, text) in audit.claimed:
         return None  # The id is correct, but its file can't be read.
@@ -360,7 +369,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied, and the files that could not be changed, with the reasons."""
+    """The fixes that were applied, and the files that could not be changed, each with the reason."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -368,14 +377,14 @@ class FixResult:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The fixes to apply, and the audit in which they were found."""
+    """Input for `apply_fixes`: the fixes to apply, and the audit in which they were found."""
 
     audit: Audit
     fixes: tuple[Fix, ...]
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Add the fixed texts to a changeset, during `Site.write`."""
+    """Add the fixed files to the changeset of a write (see `Site.write`)."""
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)
@@ -403,7 +412,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError if a file no longer contains the value that the fix replaces."""
+    """Raise LookupError if a file no longer contains the value that a fix would replace."""
     for key in fix.at[:-1]:
         tree = tree[key]
     has_key = fix.at[-1] in tree if isinstance(tree, dict) else True

@@ -1,4 +1,4 @@
-"""Checks of a site while it is served. They run on request, at the same time as other requests, and are
+"""Checks of a site while it is being served. They run on request, while other requests continue, and are
 cached.
 
 Checking a large site takes seconds of processor time. Therefore only one check at a time runs, in a separate
@@ -29,20 +29,24 @@ from server.site.site import Site
 
 log = logging.getLogger("bifolio")
 
-MAX_LOCAL_DOCUMENTS = 300  # A site with at most this many documents is checked in this process.
-MAX_PROBLEMS = 20_000  # At most this many problems are stored.
+MAX_LOCAL_DOCUMENTS = 300  # If a site has at most this many documents, it is checked in this process.
+MAX_PROBLEMS = 20_000  # At most this many problems are returned.
 PROCESS_TIMEOUT_S = 60.0
-# Checks repeat at this interval even without known changes, because changes to files that belong to no type
-# are not noticed.
+# Checks repeat at this interval even without known changes, because changes to files that belong to no
+# content type are not detected.
 RECHECK_INTERVAL_S = 2.0
-QUICK_CHECK_S = 0.5  # Shorter checks run after each change. After longer ones, there is a pause.
-REST_FACTOR = 20  # Without known changes, the pause is this multiple of the check's duration.
+# A check that takes less time than this is repeated after each change. After a longer one, there is a pause.
+QUICK_CHECK_S = 0.5
+# As long as no changes are known, the pause is this multiple of the time that the check took.
+REST_FACTOR = 20
 BACKOFF_S = 15.0  # pause after a failed check
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix writes. It has the same form as in `bifolio check --format json`."""
+    """One value that a fix replaces. Requests get it in the same form as from `bifolio check --format
+    json`.
+    """
 
     path: str
     key: str
@@ -56,9 +60,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document in the file, and a safe fix, if there is one.
+    """A problem, the document in the file that has the problem, and a safe fix if there is one.
 
-    If the file belongs to no type, `uid` is "".
+    `uid` is the document's content type. It is "" if the file belongs to no content type.
     """
 
     problem: Problem
@@ -72,9 +76,10 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Result of a check.
+    """Result of a check of a site.
 
-    `applied` identifies the state that was checked. `more` is the number of omitted problems.
+    `applied` is a number that identifies the checked state (`Site.applied`). `more` is the number of problems
+    that are omitted because there are more than MAX_PROBLEMS.
     """
 
     found: tuple[Found, ...]
@@ -84,9 +89,10 @@ class Check:
 
 
 class Checks:
-    """Runner of checks for a site while it is served. The last result is cached. Thread-safe.
+    """Checks of a site while it is being served. The last result is cached. Thread-safe.
 
-    `join` returns the snapshot together with the users, which is needed to check relations to users.
+    `join` must return the current snapshot together with the users, because relations to users are checked,
+    too.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -98,10 +104,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the last check, and whether it is up to date. If a new check is due, start it and wait for
-        it.
+        """Return the result of the last check, and whether the site has stayed the same since then.
 
-        Waits at most `seconds`. Raises BusyError if there is still no result after that.
+        If a check is due, start it, and wait for up to `seconds` until it has finished. Raises BusyError if
+        there is no result, because the first check takes longer than that.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -118,9 +124,10 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due.
+        """Start a check if one is due. Return whether the caller should wait for the check that is running
+        now.
 
-        Return whether a check is running that the caller should wait for. Requires the lock.
+        Requires the lock.
         """
         if self._running:
             return True
@@ -162,17 +169,17 @@ class Checks:
 def check_packed(
     root: Path, settings: Settings, packed: PackedSnapshot, known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Run `check` in another process."""
+    """Call `check` with a deserialized snapshot. This function runs in a separate process."""
     return check(root, settings, unpack_snapshot(packed), known)
 
 
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Return the problems in a site, up to a limit, and the number of problems beyond the limit.
+    """Check a site. Return its problems, and how many further problems are omitted because of MAX_PROBLEMS.
 
-    `snapshots` are the snapshot without users and the snapshot with users. `known` are the problems in single
-    files.
+    `snapshots` are the snapshot without users and the snapshot with users. `known` are problems that are
+    already known because they concern a single file.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

@@ -1,4 +1,4 @@
-"""Check of a whole site: configuration, single files, and problems between files."""
+"""Check of a whole site: site.yaml and schemas, each content file, and problems between files."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,7 +42,11 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each unique attribute that has the same value in several documents in a locale."""
+    """Yield a problem for each file in which a unique attribute has a value that another document already
+    has.
+
+    Only documents in the same locale are compared.
+    """
     for uid, table in audit.snapshot.tables.items():
         for name, value, documents in find_duplicates(table):
             yield from _shared(audit, uid, name, value, documents)
@@ -65,7 +69,10 @@ def _shared(
 
 
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
-    """Return the position of an attribute's value. `name` is a path with dots and without list indexes."""
+    """Return the position of an attribute's value in the file at `path`.
+
+    `name` is the path to the attribute with dots, without the indexes of list items, such as `blocks.title`.
+    """
     tree, positions = parsed(audit.root, path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
     exact = [at for at in named if str(_value(tree, at)) == str(value)]
@@ -85,7 +92,10 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file in which a shared attribute differs from the document's first locale."""
+    """Yield a problem for each file with a value that must be the same in all locales, but is different.
+
+    The values in the document's first locale are considered correct.
+    """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
         shared = [a.name for a in type_.attributes.values() if not a.localized and not a.derived]
@@ -99,10 +109,10 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has several locales, in the order of the site's
+    """Yield the published versions of each document that has several, sorted by the order of the site's
     locales.
 
-    Drafts are omitted, because their shared values can differ until they are published.
+    Drafts are omitted, because their values may differ between locales until they are published.
     """
     found: dict[str, list[Document]] = defaultdict(list)
     for (document_id, locale, status), document in audit.snapshot.tables[type_.uid].versions.items():
@@ -138,12 +148,14 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 
 @dataclass(frozen=True)
 class Survey:
-    """Result of a check: problems, number of files, number of values that can be fixed, and applied fixes.
+    """Result of a check of a whole site: the problems, and how many files were checked.
 
-    - `key_fixes` are fixes for the configuration. They are included in `fixable`.
-    - `fixes` are the safe fixes for documents, by problem.
-    - `unseen` is a sentence about the parts that could not be checked, or "".
-    - `site` and `audit` are None if the configuration is so broken that no document could be read.
+    - `fixable` is the number of values that can be fixed automatically. `fixed` are the fixes that were
+      applied.
+    - `key_fixes` are fixes for site.yaml and schemas. They are included in `fixable`.
+    - `fixes` contains the safe fixes for documents, by problem.
+    - `unseen` is a sentence about what could not be checked, or "".
+    - `site` and `audit` are None if site.yaml or a schema is so broken that no document could be read.
     """
 
     problems: tuple[Problem, ...]
@@ -166,7 +178,10 @@ class Survey:
 
 
 def survey(root: Path, open_site: Callable[[], Site], *, translations: bool = False) -> Survey:
-    """Check the site at `root`. If the configuration can be read, `open_site` is called to open the site."""
+    """Check all files of the site at `root`.
+
+    If site.yaml and the schemas are valid, `open_site` is called to load the site.
+    """
     interrupted = _find_interrupted(root)  # Called first, because it may finish a write to the configuration.
     broken = _configuration(root)
     if broken:
@@ -201,9 +216,10 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check documents and files.
+    """Check the documents and files in `audit`. With `translations`, also report missing translations.
 
-    `problems` are the problems in single files. `joined` is the snapshot including users.
+    `problems` are problems that are already known because they concern a single file. `joined` is the
+    snapshot including users.
     """
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):
@@ -226,9 +242,9 @@ def look_at(
 
 
 def _join_users(site: Site) -> tuple[Snapshot, str]:
-    """Call `server.site.check.users`.
+    """Return the result of `server.site.check.users.join_users`: the snapshot together with the users.
 
-    That module is imported only if the schema contains relations to users.
+    If the schema has no relations to users, return the snapshot without users, and do not import that module.
     """
     if not site.state.schema.knows_users:
         return site.state.snapshot, ""
@@ -266,7 +282,8 @@ def _configuration(root: Path) -> list[Problem]:
     if not schema_errors:
         settings_errors += wrong_populates(settings, schema)
     problems += [_problem_of(error, "settings") for error in settings_errors]
-    # Mistyped keys may be the cause. Without other problems, they are reported after loading.
+    # Mistyped keys may be the cause of these problems. If there are no problems, such keys are reported after
+    # loading.
     if problems:
         problems += find_mistyped_keys(root, schema.types.values())
     if not problems and not schema.content_types:
@@ -276,14 +293,14 @@ def _configuration(root: Path) -> list[Problem]:
 
 
 def _find_interrupted(root: Path) -> list[Problem]:
-    """Finish or discard interrupted writes, as a server does at its start.
+    """Finish or discard interrupted writes, as a server does when it starts.
 
-    Return a problem for each of them.
+    Return a problem for each interrupted write.
     """
     try:
         check_state_folder(root)
     except SetupError:
-        return []  # A journal must not be executed from a folder that others can write to.
+        return []  # If other users can write to the folder, the writes in its journal must not be executed.
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     found: list[Problem] = []
     if not journal.empty or queue.is_unsettled:

@@ -1,4 +1,6 @@
-"""Check for files in content folders that are not documents. Each problem includes the likely reason."""
+"""Search for files in content folders that are not served as documents. Each problem states the likely
+reason.
+"""
 
 import os.path
 from collections import defaultdict
@@ -20,7 +22,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def find_unclaimed(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each content file that belongs to no type.
+    """Yield a problem for each file in a content folder that belongs to no content type.
 
     Also yield a problem for each description whose media file is missing.
     """
@@ -37,9 +39,9 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 
 
 def _should_be_claimed(audit: Audit, path: str) -> bool:
-    """Whether a file at this path should be a document.
+    """Whether a file at this path is expected to be a document.
 
-    Folders of site generators also contain files that are not documents.
+    Files in the folders of a site generator are not always expected to be documents.
     """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
@@ -55,7 +57,8 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
         return False  # This file documents a folder of data files.
-    # If the whole site is such a tree, it also contains Bifolio's and the repository's own files.
+    # In this case, the site's top folder is the site generator's folder. It also contains files of Bifolio
+    # and of the repository.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
@@ -90,17 +93,17 @@ def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
 
 # --- versions -------------------------------------------------------------------------------------
 
-# A file without a timestamp has the time of its commit or copy. Copying a site can set times that differ
-# by up to this much.
+# A file that sets no timestamp gets the time of its commit or of its last change. If a site is copied, these
+# times can differ by up to this much.
 MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file that is named like a translation of another document, but is served as a
-    document of its own.
+    """Yield a problem for each file whose name looks like a translation, but that is served as a separate
+    document.
 
-    For example, `fog.de.md` is named like a translation of `fog.md`. It is served as the document `fog.de` if
-    its type is not localized or the site does not have the locale `de`.
+    For example, `fog.de.md` looks like a translation of `fog.md`. It is served as a document with the id
+    `fog.de` if its content type is not localized, or if the site does not have the locale `de`.
     """
     stems = {os.path.splitext(path)[0] for path in audit.claims}
     for path, claim in sorted(audit.claims.items()):
@@ -117,8 +120,10 @@ def file_names(audit: Audit) -> Iterator[Problem]:
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file without a documentId, if a file with the same name in another locale or
-    status contains one.
+    """Yield a problem for each file without a documentId if the file for another locale or status contains
+    one.
+
+    The two files are served as two documents.
     """
     for path, (written, other) in written_ids(audit).items():
         what = f'has no documentId, while {other} has "{written}": they are two documents'
@@ -127,9 +132,10 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return, for each file that lacks a documentId, the id that it should contain, by path.
+    """Return the documentId that each file should contain, by path, for files without one.
 
-    The second value is the path of a file that has the same name and contains this documentId.
+    It is copied from the file with the same name for another locale or status. The second value is the path
+    of that file.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
@@ -146,7 +152,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document that exists in some locale, but not in the default locale."""
+    """Yield a problem for each document that exists in another locale, but not in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -164,10 +170,9 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 
 
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each published document in the default locale and each other locale in which it is
-    missing.
+    """Yield a problem for each missing translation of a published document (option `--translations`).
 
-    Only documents of localized types are checked. This check runs with the option `--translations`.
+    Only documents of localized content types that exist in the default locale are checked.
     """
     default = audit.settings.locales.default
     for type_ in audit.types:
@@ -195,7 +200,10 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the existing file with the same name in another locale. The file may be broken."""
+    """Return the path of the file with the same name for another locale, or None if there is none.
+
+    The file need not contain a valid document.
+    """
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)
     return next((name for name in names if name in audit.files), None)
@@ -204,7 +212,7 @@ def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
 def stale_drafts(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each draft that is older than its published version.
 
-    Publishing such a draft would restore old text.
+    Publishing such a draft would replace the newer content.
     """
     for document in audit.documents.values():
         if document.status != DRAFT:

@@ -1,6 +1,6 @@
 """Check of relations to users.
 
-It requires the database with the accounts, which git clones do not contain.
+It requires the accounts database, which is not part of a git clone.
 """
 
 from server.auth.accounts import Accounts
@@ -16,9 +16,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
-    """Return the snapshot of a site with its users.
+    """Return the site's snapshot together with its users.
 
-    Also return a sentence about relations that could not be checked.
+    Also return a sentence about the relations to users if they can't be checked, or "".
     """
     snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))

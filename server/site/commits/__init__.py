@@ -1,1 +1,1 @@
-"""Commits of writes through the API: when they are created, their files, and their messages."""
+"""Commits of writes through the API: when they are created, which files they contain, and their messages."""

@@ -1,4 +1,6 @@
-"""Commits that are created before their write. The git remote accepts or rejects them."""
+"""Commits that are created before their write changes files, so that the git remote can accept or reject
+them.
+"""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -17,10 +19,11 @@ def commit_ahead(
     by: Authorship,
     base: str,
 ) -> Made:
-    """Create a commit of some files on top of `base`. No ref points to it.
+    """Create a commit that changes `files` compared with the commit `base`. No branch or other ref points to
+    it yet.
 
-    `documents` are listed in the trailers. If git ignores all the files, the result is empty. Runs the
-    repository's hooks. Raises CommitError.
+    `documents` are listed at the end of the commit message. If git ignores all the files, the result contains
+    no commit. The repository's hooks run. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)

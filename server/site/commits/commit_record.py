@@ -1,4 +1,4 @@
-"""Effect of this server's commits on the served state: the committed files get new timestamps."""
+"""What changes for requests when this server commits: the committed files get new timestamps."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,15 +15,17 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Call `move_head`, which moves the branch to a commit, and return the record of the commit.
+    """Call `move_head`, which moves the branch to a new commit. Return a record with the files' new
+    timestamps.
 
-    Return None if nothing changes. Requires the write lock and git's index lock.
+    `changed` are the files in the commit. Return None if no timestamp changes. Requires the write lock and
+    git's index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)
     has_moved = git_moved(contents.root, before)  # For example, `git status` updates the index.
     move_head()
-    if not is_current:  # Another program's earlier commit is not served yet.
+    if not is_current:  # Another program has created a commit that is not served yet.
         return rescan_all(contents, (), contents.writes)
     files = {path: is_on_disk(contents.root / path, new.files[path]) for path in changed}
     renames = len({staged is None for staged in changed.values()}) == 2

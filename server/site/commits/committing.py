@@ -1,8 +1,8 @@
 """Commits of writes through the API, if the site's settings require them (docs/history.md).
 
-A write is added to a queue before its response is sent. It is committed without holding the site's write
-lock. Usually, this happens during the request. If git is busy or the settings delay commits,
-`server.site.background.jobs` commits the write later.
+A write is added to a queue before its response is sent. Later, it is committed without holding the site's
+write lock. Normally, this still happens during the request. If git is busy or the settings delay commits, a
+background job (`server.site.background.jobs`) commits the write.
 """
 
 import logging
@@ -57,23 +57,25 @@ from server.storage.intent import Write
 log = logging.getLogger("bifolio")
 
 PENDING = "pending"
-QUEUE_TIMEOUT_S = 5.0  # A request waits this long for earlier commits.
-GIT_LOCK_TIMEOUT_S = 2.0  # Wait this long for git commands that lock the index or commit.
-INDEX_TIMEOUT_S = 1.0  # Wait this long for a git command to write its index after its files.
-BACKOFF_S = 1.0  # For this long after a failure, only the background job commits.
-HOOK_RETRY_INTERVAL_S = 30.0  # A rejected commit is retried at this interval.
-REPOSITORY_CACHE_TTL_S = 5.0  # The repository's location and hooks are cached for this long.
-GC_INTERVAL_S = 600.0  # `git gc --auto` runs at this interval.
+QUEUE_TIMEOUT_S = 5.0  # A request waits up to this long for earlier commits.
+GIT_LOCK_TIMEOUT_S = 2.0  # A commit waits up to this long for git commands that lock the index or commit.
+# A commit waits up to this long until a git command that has written files also writes its index.
+INDEX_TIMEOUT_S = 1.0
+BACKOFF_S = 1.0  # After a failed commit, requests do not commit for this long; only the background job does.
+HOOK_RETRY_INTERVAL_S = 30.0  # If a hook rejects a commit, it is tried again after this time.
+REPOSITORY_CACHE_TTL_S = 5.0  # The location of the repository and its hooks are cached for this long.
+GC_INTERVAL_S = 600.0  # `git gc --auto` runs once in this time.
 
 
 class Committer:
-    """Commits the writes to the site at `root`.
+    """The part of a site that commits its writes, which are in a commit queue until then.
 
-    - `locked` returns a context manager that holds the site's write lock with an up-to-date state.
+    - `locked` returns a context manager that holds the site's write lock and has applied all changes.
     - `append` appends a record to the change log. It requires the write lock.
-    - `committed` is called for each committed write, with its name in the queue and its commit.
-    - `write_again` repeats writes that a git command has reverted (see `reverted`). It requires the write
-      lock.
+    - `committed` is called for each write after its commit, with the write's name in the queue and the
+      commit's id.
+    - `write_again` restores uncommitted writes that a git command has overwritten (see `reverted`). It
+      requires the write lock.
     """
 
     def __init__(
@@ -92,7 +94,8 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        self._refused: dict[str, float] = {}  # time of the next attempt, by write
+        # when a commit that a hook has rejected is tried again, by name of the write
+        self._refused: dict[str, float] = {}
 
     @property
     def _delay(self) -> timedelta | None:
@@ -102,10 +105,11 @@ class Committer:
 
     @contextmanager
     def noting(self, writes: list[Write], by: Authorship, result: Any) -> Iterator[str]:
-        """Context manager: add the write that is made in the block to the queue. Requires the write lock.
+        """Context manager: add the write that happens in the block to the commit queue. Requires the write
+        lock.
 
-        Yields the name of the write, or "" if it needs no commit. Raises StorageError before the block if the
-        queue can't be written.
+        Yield the write's name in the queue, or "" if the settings require no commit. Raises StorageError
+        before the block if the queue can't be written.
         """
         contents = self._replica.contents
         joined = by.joined(result) if by.joined else None
@@ -141,21 +145,26 @@ class Committer:
                 self.queue.finish(name, joined.ready)
 
     def _head(self) -> str:
-        """Return the checked-out commit. The replica's may be older: git may just have made another."""
+        """Return the id of the checked-out commit. It may be newer than the replica's, if git has just
+        created a commit.
+        """
         try:
             return head_commit(self.root)
         except GitError:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Add a planned write to a chain. Return whether another write can be prepared on top of it."""
+        """Add a prepared write to a chain of writes. Return whether another write can be prepared on top of
+        it.
+        """
         return chain.add(self._replica.contents, writes)
 
     def described(
         self, writes: list[Write], by: Authorship, result: Any, chain: Chain | None = None
     ) -> tuple[str, list[str]]:
-        """Return the commit message for writes, without trailers, and the names of documents for the
-        trailers.
+        """Return the commit message for writes, and the names of the changed documents.
+
+        The names are not part of the message yet. They will be listed at its end.
         """
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
@@ -164,17 +173,17 @@ class Committer:
         return message_of(documents, by, result), [document.name for document in documents]
 
     def settle(self) -> bool:
-        """Finish or discard the queued writes of processes that were killed.
+        """Finish or discard queued writes that were left by processes that were killed.
 
         Return whether files changed. Requires the write lock.
         """
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write and all earlier writes. Return the write's commit.
+        """Commit a write from the queue, and all earlier writes. Return the id of the commit.
 
-        Return PENDING if it will be committed later, and "" if it needs no commit. `at_once` overrides the
-        delay in the settings.
+        Return PENDING if the write will be committed later, and "" if it needs no commit. If `at_once` is
+        set, the delay in the settings is ignored.
         """
         if not name:
             return ""
@@ -185,10 +194,10 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and clean up. A background job calls this."""
+        """Commit all writes that are due, and clean up. Called by a background job."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
-                pass  # Acquiring the lock settles the staged writes of a killed process.
+                pass  # Acquiring the lock processes the queue entries that killed processes have left.
         if self.queue.pending():
             self._drain(0.0)
         self._remove_left_lock()
@@ -200,8 +209,8 @@ class Committer:
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        """Remove the index lock of a killed process of this server, if that process had not committed
-        anything.
+        """Remove git's index lock if it was left by a process of this server that was killed during a
+        commit.
         """
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
@@ -212,9 +221,9 @@ class Committer:
     # --- commits ---------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Commit all pending writes, including those that are not due yet.
+        """Commit all writes in the queue, including those whose delay has not passed yet.
 
-        Writes that could not be committed stay in the queue.
+        Writes that can't be committed stay in the queue.
         """
         if self.queue.pending():
             self._drain(QUEUE_TIMEOUT_S, early=True)
@@ -226,12 +235,12 @@ class Committer:
         documents: Collection[str],
         by: Authorship,
     ) -> str:
-        """Commit only the given files, with the given contents. Return the commit, or "" if nothing has
+        """Commit only the given files, with the given contents. Return the id of the commit, or "" if nothing
         changed.
 
-        `documents` are listed in the trailers. The commit is added to the queue first, so it survives a
-        crash. Raises CommitError if a hook rejects it, if git is busy, or if an earlier write to one of the
-        files is still pending.
+        `documents` are listed at the end of the commit message. The commit is added to the queue first, so
+        that it survives a crash. Raises CommitError if a hook rejects the commit, if git is busy, or if an
+        earlier write to one of the files has not been committed yet.
         """
         self.flush()
         metadata = {
@@ -265,7 +274,9 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Move the branch to a merge commit that changes no files except those in `beside`. See `finish`."""
+        """Commit a merge that changes no files, except those in `joined.beside`. Returns the same as
+        `finish`.
+        """
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
         with self._locked():
             entry = {**metadata, **joined.noted, "documents": [], "at": time.time()}
@@ -275,10 +286,12 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of `new.base` without moving a ref. The repository's hooks must accept it.
+        """Create a commit on top of the commit `new.base`, but do not move the branch. Hooks must accept the
+        commit.
 
-        If `new.ready` is set, return that commit after checking that git is not busy. If git would ignore
-        every change, return an empty Made. Raises CommitError if a hook rejects the commit or git is busy.
+        If `new.ready` is set, no commit is created. In that case, only check that git is not busy. The result
+        contains no commit if git ignores all the files. Raises CommitError if a hook rejects the commit or
+        git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -297,9 +310,10 @@ class Committer:
             return Made(prepare_commit(repository, new, new.base, changed), changed, new.committed)
 
     def _drain(self, seconds: float, until: str = "", *, early: bool = False) -> None:
-        """Commit the queued writes that are due. If `until` is given, stop after that write.
+        """Commit the queued writes that are due. If `until` is set, stop after the write with this name.
 
-        Writes that could not be committed stay in the queue.
+        If `early` is set, writes that are not due yet are committed, too. Waits up to `seconds` for other
+        commits. Writes that can't be committed stay in the queue.
         """
         try:
             with self.queue.committing(seconds) as alone:
@@ -317,7 +331,7 @@ class Committer:
         repository, by_git = self.repository()
         remove_own_lock(repository)
         repository.require_quiet()
-        blocked: set[str] = set()  # files in failed commits; later writes to them must wait
+        blocked: set[str] = set()  # files in failed commits; later writes to the same files must wait
         for group in groups:
             if not blocked.isdisjoint(group.files) or not self._try(repository, group, by_git=by_git):
                 blocked.update(group.files)
@@ -325,7 +339,7 @@ class Committer:
                 return
 
     def repository(self) -> tuple[Repository, bool]:
-        """Return the repository, and whether commits must be made by `git commit`. Raises CommitError."""
+        """Return the repository, and whether commits must be created by `git commit`. Raises CommitError."""
         cached, until = self._repository_cache
         if cached is None or time.monotonic() > until:
             repository = repository_of(self.root)
@@ -334,9 +348,9 @@ class Committer:
         return cached
 
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
-        """Commit a group.
+        """Commit a group of writes.
 
-        Return False if the commit was rejected, for example by a hook. It will be retried later.
+        Return False if that was rejected, for example by a hook. It will be tried again later.
         """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -349,7 +363,8 @@ class Committer:
                 raise
             self._refused[name] = time.monotonic() + HOOK_RETRY_INTERVAL_S
             self._log_failure(error)
-            if group.last.asked:  # The request has ended, so do not retry.
+            # The request that asked for this commit has ended, so the commit is not tried again.
+            if group.last.asked:
                 self.queue.drop(name)
             return False
         if not self.queue.waiting:
@@ -357,17 +372,20 @@ class Committer:
         return True
 
     def _commit(self, repository: Repository, group: Group, *, by_git: bool) -> None:
-        """Commit a group. If another program commits at the same time, retry. Raises CommitError."""
+        """Commit a group of writes. If another program commits at the same time, try again. Raises
+        CommitError.
+        """
         deadline = time.monotonic() + GIT_LOCK_TIMEOUT_S
         while True:
-            wait_for_index(repository, deadline)  # Otherwise the new commit might have to be discarded.
+            # Without waiting, the new commit might have to be discarded.
+            wait_for_index(repository, deadline)
             head = repository.head()
             try:
                 commit = self._make_commit(repository, self._new(group), head, by_git=by_git)
                 break
             except CommitError as error:
                 if not error.overtaken and (is_full(str(error)) or repository.head() == head):
-                    raise  # A retry would fail too.
+                    raise  # Another attempt would fail, too.
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._log_places(group)
@@ -397,7 +415,7 @@ class Committer:
         )
 
     def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Create a commit and move the branch to it. Return "" if there is nothing to commit."""
+        """Create a commit, and move the branch to it. Return its id, or "" if there is nothing to commit."""
         if new.joins:
             return self._commit_merge(repository, new, head, by_git=by_git)
         changed = changes_of(repository, new, head)
@@ -418,12 +436,13 @@ class Committer:
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
-        """Move the branch to a merge commit.
+        """Move the branch to a merge commit, and return its id.
 
-        If the existing merge commit no longer fits, create a new one.
+        If the branch has moved since the merge was prepared, create a new merge commit, unless `new.exact` is
+        set.
         """
         moved = changed_files(self.root, new.base, new.ready) if new.ready else {}
-        goes_back = new.exact and head == new.base  # The branch moves back to an ancestor.
+        goes_back = new.exact and head == new.base  # the branch moves back to an earlier commit
         if not goes_back and is_ancestor(self.root, new.joins, head):  # Somebody has already merged.
             self._sync_index(repository, repository.versions(head, {**new.files, **moved}))
             return head
@@ -449,9 +468,9 @@ class Committer:
             self._append(record)
 
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
-        """Return the last commit if it already contains the write, else "".
+        """Return the id of the last commit if Bifolio created it for the same files. Otherwise return "".
 
-        This happens if a process of this server was killed after committing the write.
+        This happens if a process of this server was killed immediately after a commit.
         """
         if not head or not is_own_commit(repository, head, new.files):
             return ""
@@ -464,10 +483,11 @@ class Committer:
 
     @contextmanager
     def _unreverted(self) -> Iterator[None]:
-        """Context manager: acquire the write lock, repeat the writes that a git command has reverted, and
-        hold the lock.
+        """Context manager: acquire the write lock, and restore uncommitted writes that a git command has
+        overwritten.
 
-        Requires the index lock, which prevents git commands from reverting more writes. Raises CommitError.
+        The write lock is held during the block. Requires git's index lock, which prevents further git
+        commands from overwriting writes. Raises CommitError.
         """
         with self._locked():
             try:
@@ -477,9 +497,9 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore the files that a git command has reverted. Requires the write lock.
+        """Return writes that restore the files whose uncommitted writes a git command has overwritten.
 
-        Raises CommitError and GitError.
+        Requires the write lock. Raises CommitError and GitError.
         """
         if not self.queue.waiting:
             return []
@@ -498,9 +518,10 @@ class Committer:
             )  # fmt: skip
 
     def _keep_overtaken(self, repository: Repository, group: Group) -> None:
-        """Store the writes that are not committed because others have committed a newer version.
+        """Save contents that will not be committed, because others have committed a newer version of the
+        files.
 
-        Raises CommitError and OSError.
+        They are saved in .bifolio/unsaved/. Raises CommitError and OSError.
         """
         if group.last.alone:  # A merge, or the commit of a file that has been edited again.
             return
@@ -540,9 +561,10 @@ class Committer:
             )
 
     def _log_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:
-        """Log the files that a git command reverted before their write was committed."""
+        """Log which files a git command has overwritten before their write was committed."""
         later = (write for write in self.queue.pending() if write.name > group.last.name)
-        again = {path for write in later for path in write.files}  # They were changed through the API.
+        # These files were changed again through the API.
+        again = {path for write in later for path in write.files}
         others = [
             path
             for path, data in group.files.items()

@@ -1,4 +1,4 @@
-"""The contents of written files before and after a write, for a commit."""
+"""The old and new contents of the files that a write changes, for its commit."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,17 +11,17 @@ MAX_DIGESTED_BYTES = 8 * 1024 * 1024  # Larger replaced files, such as videos, a
 
 
 def contents_of(root: Path, writes: Iterable[Write]) -> dict[str, bytes | Path | None]:
-    """Return the new content of each written file, by path relative to the site.
+    """Return the new content of each file that the writes change, by path relative to the site.
 
-    A content is bytes, or the path of a file to copy, or None for a deletion.
+    A content is bytes, the path of a file to copy, or None for a deletion.
     """
     return {_path(root, one): one.data if one.source is None else one.source for one in writes}
 
 
 def replaced_digests(root: Path, writes: Iterable[Write]) -> dict[str, str]:
-    """Return the digests of the files that the writes are about to replace, by path.
+    """Return the digests of the old contents of the files that the writes are about to replace, by path.
 
-    The digest is MISSING for a new file. The result lacks files that can't be read or are very large.
+    For a new file, this is MISSING. Files that can't be read or are very large are omitted.
     """
     digests = {_path(root, write): _replaced_digest(root, write) for write in writes}
     return {path: digest for path, digest in digests.items() if digest is not None}
@@ -40,7 +40,9 @@ def _replaced_digest(root: Path, write: Write) -> str | None:
 
 
 def _path(root: Path, write: Write) -> str:
-    """Return the path of the file that a write changes, after following symbolic links."""
+    """Return the path of the file that a write changes, relative to the site, after following
+    symbolic links.
+    """
     path = root / write.path
     target = path.parent.resolve() / path.name if write.deletes else path.resolve()
     return target.relative_to(root).as_posix()

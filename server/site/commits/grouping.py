@@ -1,4 +1,4 @@
-"""Grouping of pending writes into commits, and the times at which commits are due."""
+"""Division of the writes in the commit queue into commits, and the times when the commits are due."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +12,7 @@ from server.storage.git.written import Basis
 
 @dataclass(slots=True)
 class Group:
-    """Writes by the same author that are committed together."""
+    """Writes by the same author that will become one commit."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -26,7 +26,10 @@ class Group:
 
     @property
     def bases(self) -> dict[str, Basis]:
-        """What the writes to each file were based on. The digests include those of the writes themselves."""
+        """Return, for each file, which versions the writes have replaced (see `Basis`).
+
+        The digests include those of the contents that the writes themselves have written.
+        """
         commits: dict[str, str] = {}
         digests: dict[str, set[str]] = {}
         for write in self.writes:
@@ -46,11 +49,12 @@ class Group:
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
-    """Return the commits to create now, in order.
+    """Return the groups of writes that must be committed now, in order. `after` is the delay in the settings.
 
-    Normally, all pending writes by one author become one commit. If another author has written the same file
-    in between, they become several commits. A commit waits for earlier commits that contain the same files. A
-    merge and a commit that was explicitly requested are each committed separately and immediately.
+    Normally, all waiting writes by one author become one commit. They become several commits if another
+    author has written the same file in between. A commit waits for earlier commits that contain the same
+    files. A merge, and a commit that a request asked for, are each committed immediately and not together
+    with other writes.
     """
     groups: list[Group] = []
     for write in pending:
@@ -63,7 +67,7 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     waiting: set[str] = set()
     for group in groups:
         waited_s = now - last[_author(group.last)]
-        # `waited_s` is negative if the clock was set back.
+        # A negative `waited_s` means that the clock was set back.
         is_due = group.last.alone or not 0 <= waited_s < after.total_seconds()
         if is_due and waiting.isdisjoint(group.files):
             ready.append(group)

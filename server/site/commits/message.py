@@ -1,4 +1,6 @@
-"""Commit messages: what was written, by whom, and which documents have changed."""
+"""Commit messages: what a write has changed, and at the end, who sent it and which documents it has
+changed.
+"""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +21,7 @@ from server.storage.media import SIDECAR_SUFFIX, media_key
 from server.storage.store import Store
 
 MAX_TITLE_CHARS = 60  # Longer titles are truncated in messages.
-MAX_LISTED_DOCUMENTS = 50  # Beyond this number, documents are only counted.
+MAX_LISTED_DOCUMENTS = 50  # If there are more documents, the message contains only their number.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
 # Lines that begin like our trailers, and the scissors line after which git ignores trailers.
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
@@ -27,16 +29,16 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Author of a write, and the commit message from the request, if there is one.
+    """Who sent a write, for its commit, and the commit message in the request, if there is one.
 
-    Three functions are called with the result of the write:
-    - `addressed` returns the documents in the request as (uid, id). The message omits other changed
-      documents. If `addressed` is None, the message lists all of them.
+    These functions are called with the result of the write:
+    - `addressed` returns the documents in the request as (uid, id). The message mentions only these
+      documents. If `addressed` is None, the message mentions all documents that the write has changed.
     - `joined` returns the merge that is committed with the write.
     - `describe` returns the message if the request contains none.
 
-    `keep` returns a context manager that is used around the write and saves its files for undo. `source` is
-    the origin of the write (`server.site.change.Origin`).
+    `keep` returns a context manager around the write, which saves the replaced files for undo. `source` is
+    where the write came from (`server.site.change.Origin`).
     """
 
     actor: str
@@ -54,23 +56,25 @@ class Authorship:
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """Return a context manager that saves the files replaced in its block, for undo."""
+    """Return a context manager that saves the old contents of the files that are replaced in its block, for
+    undo.
+    """
     return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge to commit. `base` is its first parent, and `joins` its second parent.
+    """A merge that is committed with a write. `base` is its first parent, and `joins` is its second parent.
 
-    - `ready` is the existing merge commit, if there is one. If `exact` is set, no other commit may be created
+    - `ready` is the id of the existing merge commit, or "". If `exact` is set, no other commit may be created
       instead.
-    - `changed` are all files that differ from `base`, in the versions that the write contains.
+    - `changed` are all files that differ from the commit `base`, with their new versions.
     - `at` is the time of the commit in seconds since 1970. If it is None, the time is read from git.
-    - `names` are refs to set, with their commits.
+    - `names` are other refs to set, with their commits.
     - `beside` are files that the journal can't write. They are checked out together with the merge.
-    - `move` is called after the files were written. It moves the branch and returns whether that succeeded.
+    - `move` is called after the files were written. It moves the branch, and returns whether that succeeded.
       If not, the branch is moved later.
-    - `index` is the mark of the git index before the branch moves.
+    - `index` is the mark of git's index before the branch moves.
     """
 
     base: str
@@ -92,10 +96,10 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """A document that a write changes.
+    """A document that a write has changed, as described in the commit message.
 
-    It contains the document's name for trailers, its kind and title for sentences, and what the write does to
-    it.
+    `name` identifies it at the end of the message. `verb`, `kind` and `title` are for the sentence about it,
+    such as `Update article "Fog"`.
     """
 
     key: Key
@@ -111,9 +115,10 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One changed file that belongs to a document. `before` is the old content.
+    """One changed file of a document. `before` is the document before the write, and `document` after the
+    write.
 
-    `document` is the new content. If the file was deleted, it is the last content.
+    If the file was deleted, both are the last version.
     """
 
     write: Write
@@ -124,9 +129,10 @@ class _FileChange:
 def touched_documents(
     writes: Iterable[Write], entries: Mapping[str, Entry], snapshot: Snapshot, store: Store
 ) -> list[Touched]:
-    """Return the documents and media files that writes change.
+    """Return the documents and media files that the given writes change.
 
-    Each is listed once, in the order of the files.
+    Each is returned once, in the order of the first file. `entries` and `snapshot` are from before the
+    writes.
     """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
@@ -161,7 +167,7 @@ def _touched_document(key: Key, changes: list[_FileChange], snapshot: Snapshot) 
 
 
 def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
-    """Return the verb that describes what a write does to a document, such as "Unpublish".
+    """Return what a write has done to a document, as a verb such as "Unpublish".
 
     `snapshot` is the state before the write.
     """
@@ -181,7 +187,7 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the commit message for one write, without trailers."""
+    """Return the commit message for one write, without the lines at its end that list actor and documents."""
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()
@@ -190,7 +196,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine several sentences into one commit message with a list."""
+    """Combine the messages of several writes into one commit message with a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -200,16 +206,18 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append trailers with the actor and the documents to a message. Programs can parse trailers."""
+    """Append lines with the actor and the names of the documents to a message, as git trailers for
+    programs.
+    """
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
     return "\n".join((message, "", *trailers, ""))
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from a client's message.
+    """Remove control characters from a commit message in a request.
 
-    Indent lines that could be mistaken for our trailers.
+    Lines that could be mistaken for the trailers that Bifolio appends are indented.
     """
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())

@@ -1,8 +1,8 @@
-"""Detection of uncommitted writes that a git command has reverted. These writes are repeated.
+"""Detection of uncommitted writes that a git command has overwritten, so that they can be restored.
 
-`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index. These
-include uncommitted writes. After a response was sent, its write must not be lost, so it is repeated. Edits by
-hand are preserved, even if they undo a write.
+`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index,
+including uncommitted writes. Once its response was sent, a write must not be lost, so the file is written
+again. Edits by people are preserved, even if they undo a write.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,15 +23,16 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether the content of all files on disk is the content in the given writes."""
+    """Whether all files on disk have the contents of the given writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file on disk that has neither the written nor the served content.
+    """Uncommitted writes to a file whose content on disk is neither the written content nor the served
+    content.
 
-    `content` is what the last of them wrote.
+    `content` is the content that the last of these writes has written.
     """
 
     content: bytes | Path | None
@@ -39,9 +40,10 @@ class Unseen:
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
-    """Return the unseen writes by path.
+    """Return the files that differ from what the uncommitted writes have written to them, by path.
 
-    If a file has the served content, it was already read, and treated as an edit by hand.
+    Files with the content that is currently served are omitted: they were read again after the write, so the
+    difference is an edit by a person.
     """
     group = Group(list(pending))
     unseen = {
@@ -55,9 +57,10 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 
 
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
-    """Return writes that restore the files that git has reverted to an earlier version.
+    """Return writes that restore the files that a git command has overwritten with an earlier version.
 
-    A file is skipped if others have committed the write or a newer version. Raises CommitError and GitError.
+    A file is omitted if others have committed the same content or a newer version. Raises CommitError and
+    GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -66,7 +69,8 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
     trees = [repository.tree(commit, list(by_git)) for commit in commits]
     for path, file in by_git.items():
         content, basis = unseen[path].content, unseen[path].basis
-        # A version in no commit was staged by the user: either before the write, or an edit of it.
+        # A version that is in no commit was staged by a person: either an old version, or an edit after the
+        # write.
         is_earlier = any(tree.get(path) == file for tree in trees) or _is_replaced(root / path, basis)
         if is_earlier and (
             committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
@@ -76,7 +80,7 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
 
 
 def _is_replaced(file: Path, basis: Basis) -> bool:
-    """Whether a file has a content that one of the uncommitted writes replaced."""
+    """Whether the content of a file is a content that one of the uncommitted writes has replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -89,12 +93,14 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
         return Write(path, None, before, content)
     try:
         return Write(path, content, before, read=(root / path).read_bytes())
-    except OSError:  # git has just removed the file. The journal rejects the write if it comes back.
+    except OSError:  # git has just deleted the file. If it is created again, the journal rejects this write.
         return Write(path, content, None)
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature of a file as it is currently served. Return None if the file is not served."""
+    """Return the signature that a file had when it was read for the served state, or None if it is not
+    served.
+    """
     if entry := contents.entries.get(path):
         return entry.signature
     if path in contents.configuration.mark:
