@@ -1,4 +1,4 @@
-"""Configuration of a site: site.yaml and content-types/. They are read together."""
+"""Configuration of a site: site.yaml and the schemas in content-types/. They are read together."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings and a schema that belong together, with their problems and the signatures of their files."""
+    """Settings and the schemas that belong to them, their problems, and the signatures of their files."""
 
     settings: Settings
     schema: Schema
@@ -38,9 +38,9 @@ class Configuration:
 
     @property
     def shape(self) -> object:
-        """Return everything that affects how documents are parsed.
+        """Return everything in the configuration that affects how documents are parsed.
 
-        If it has not changed, no file has to be read again.
+        If it stays the same after a change to the configuration, no document has to be read again.
         """
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
@@ -51,8 +51,9 @@ class Configuration:
 
 
 def configure(root: Path) -> Configuration:
-    """Read the configuration of the site at `root`. Raises SetupError if it is broken."""
-    mark = configuration_mark(root)  # Read first, so that changes during the read are noticed.
+    """Read site.yaml and the schemas of the site at `root`. Raises SetupError if they are invalid."""
+    # Computed before reading, so that a change to these files during the read will be noticed.
+    mark = configuration_mark(root)
     for link in configuration_links(root):
         raise link
     settings, schema = read_settings(root), read_content_types(root)
@@ -67,10 +68,10 @@ def configure(root: Path) -> Configuration:
 
 
 def first_configuration(root: Path) -> Configuration:
-    """Finish or discard an interrupted write, then read the configuration. The write may affect the
-    configuration.
+    """Finish or discard an interrupted write, then read site.yaml and the schemas of the site at `root`.
 
-    Raises SetupError if the configuration is broken or .bifolio/ can't be trusted. Raises BusyError.
+    The write may have changed these files. Raises SetupError if they are invalid or .bifolio/ can't be
+    trusted. Raises BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -82,10 +83,10 @@ def first_configuration(root: Path) -> Configuration:
 
 
 def configuration_links(root: Path) -> Iterator[SetupError]:
-    """Yield an error for each forbidden symbolic link in content-types/, and for a forbidden site.yaml.
+    """Yield an error if site.yaml, or a file in content-types/, is a forbidden symbolic link.
 
-    A link in content-types/ is forbidden if it is circular, is broken, or points out of the folder. site.yaml
-    must not be a link that points out of the site or to content.
+    A link in content-types/ is forbidden if it is circular or broken, or if its target is outside that
+    folder. site.yaml must not be a link to a target that is outside the site or is content.
     """
     top = os.path.realpath(root)
     folder = os.path.join(top, TYPES)
@@ -97,9 +98,9 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
-    """Raise SetupError if .bifolio/ is a symbolic link or is in git.
+    """Raise SetupError if .bifolio/ is a symbolic link, or if git tracks files in it.
 
-    Otherwise anyone who can commit could choose the keys.
+    Otherwise anyone who can commit could replace the secret keys in it.
     """
     if (root / name).is_symlink():
         raise SetupError(name, None, "is a link", "replace it by a folder")
@@ -114,7 +115,9 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
-    """Yield an error for each value in `api.populate` that would be invalid in a request."""
+    """Yield an error for each value in the setting `api.populate` that is not a valid `populate`
+    parameter.
+    """
     for name, value in settings.api.populate.items():
         type_ = schema.subjects.get(name)
         try:
@@ -127,12 +130,15 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a path is site.yaml or a schema."""
+    """Whether the file at a path is site.yaml or a schema."""
     return path == FILE or path.startswith(f"{TYPES}/")
 
 
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
-    """Return the signatures of site.yaml and the schema files, by path, for a later comparison."""
+    """Return the signatures of site.yaml and the schemas, by path.
+
+    If they are the same later, these files have not changed.
+    """
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
     # The ctime is ignored, because a new hard link to a file does not change settings.
     return {path: signature and (*signature[:3], 0) for path, signature in found.items()}

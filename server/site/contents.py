@@ -1,6 +1,7 @@
-"""Contents of a site's files after a record was applied: configuration, entries and git state.
+"""What a process has read from a site's files: site.yaml and schemas, entries, and the state of git.
 
-This module reads no files. All workers that have applied the same records have the same contents.
+This module itself reads no files: the contents change only when records are applied. All workers that have
+applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,17 +21,19 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """Contents of the site at `root`.
+    """What a process has read from the files of the site at `root`.
 
+    - `entries` contains what was read from each document file and media file, by path.
     - `folders` are the problems with folders and symbolic links.
     - `links` maps symbolic links to their targets.
-    - `unsettled` are paths whose signature is too recent to trust. These files could change again and have
-      the same signature.
-    - `writes` and `number` are from the last record.
+    - `unsettled` are the paths of files that had changed just before they were read. Such a file could change
+      again without getting a different signature.
+    - `writes` is the number of writes when the last record was created, and `number` is the last record's
+      number.
     - `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
-    - `applied` is incremented before and after each record.
-    - `seen` contains the value of `applied` and the digest from a walk that found no changes. If both are the
-      same again, no file has changed.
+    - `applied` is incremented before and after each record is applied.
+    - `seen` contains the value of `applied` and a digest of all signatures, from the last time when no file
+      had changed. If both are the same again, no file has changed since then.
     """
 
     root: Path
@@ -55,10 +58,11 @@ class Contents:
         return cls(root, image_cache, configuration, git, _store(root, image_cache, configuration, git))
 
     def changes(self, records: Iterable[Record]) -> tuple[list[Document], list[Document]]:
-        """Return the documents that the records remove and the documents that they add.
+        """Return the documents that these records remove, and the documents that they add, when applied in
+        order.
 
-        The records are applied in order. None of them may be whole. Documents that are the same before and
-        after are omitted.
+        A changed document is in both lists. Documents that are the same before and after are omitted. None of
+        the records may contain the entire site (`Record.whole`).
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
         removed, added = [], []
@@ -72,7 +76,7 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. If a document has not changed, its object stays the same."""
+        """Apply a record. If a document in it has not changed, the existing Document object is kept."""
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()
@@ -125,7 +129,7 @@ class Contents:
         return self.configuration.mark.get(path) is not None and path not in committed.times
 
     def whole(self) -> Record:
-        """Return the contents as one whole record, from which a new worker can start."""
+        """Return the entire contents as one record, from which a new worker can start."""
         return Record(
             self.entries,
             self.configuration,
@@ -139,7 +143,10 @@ class Contents:
         )
 
     def since(self, before: "Contents") -> Record:
-        """Return the changes since `before` as a record. If many files differ, the record is whole."""
+        """Return the changes since the contents `before` as one record.
+
+        If many files differ, the record contains the entire site instead.
+        """
         changed = {path: e for path, e in self.entries.items() if before.entries.get(path) is not e}
         gone = dict.fromkeys(before.entries.keys() - self.entries.keys())
         many = (len(changed) + len(gone)) * 8 > len(self.entries)

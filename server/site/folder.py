@@ -1,4 +1,4 @@
-"""The folder of a site, and whether it still exists."""
+"""The folder that contains a site, and whether it still exists."""
 
 import os
 from pathlib import Path
@@ -7,9 +7,9 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder that contains a site. It is identified by device and inode.
+    """The folder that contains a site. It is identified by its device and inode.
 
-    While the folder is missing, nothing may be created in it.
+    While the folder is missing, nothing may be created at its path.
     """
 
     def __init__(self, root: Path) -> None:
@@ -17,9 +17,9 @@ class SiteFolder:
         self._id = _id(root)
 
     def is_gone(self) -> bool:
-        """Whether the folder is missing, or was replaced by a folder that is not a site.
+        """Whether the folder is missing, or was replaced by a folder that does not contain a site.
 
-        If it was replaced by another site, such as a new checkout, the new site is used from now on.
+        If it was replaced by a folder with a site, such as a new checkout, that folder is used from now on.
         """
         current_id = _id(self.root)
         if current_id is None:

@@ -1,4 +1,4 @@
-"""State of a site's git repository: HEAD, index, and the commit times of files."""
+"""What a process has read from a site's git repository: HEAD, the index, and the commit times of files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,10 +17,11 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """State of a repository. `folder` is its folder, or None. `place` identifies the .git that was found.
+    """What was read from a site's git repository. `folder` is the repository's folder, or None without git.
 
-    `head` changes when a commit is created or checked out. `index` changes when git writes the index. If
-    `head` is None, git has failed, and the state must be read again.
+    `place` identifies the `.git` that was found. `head` changes when a commit is created or checked out.
+    `index` changes when git writes its index. If `head` is None, git has failed, and everything must be read
+    again.
     """
 
     folder: Path | None = None
@@ -32,28 +33,28 @@ class GitState:
 
 @dataclass(frozen=True, slots=True)
 class GitChange:
-    """The difference between two git states.
+    """The difference between two GitState objects.
 
-    It contains only the changed commit times, but all other fields in full.
+    Of the commit times, it contains only those that differ.
     """
 
     after: GitState  # without commit times
     commit: str
     times: Mapping[str, tuple[int, int]]
     forgotten: frozenset[str]
-    changed: frozenset[str]  # paths that now differ from the commit
+    changed: frozenset[str]  # paths that now differ from the last commit
     unchanged: frozenset[str]
 
 
 def git_moved(root: Path, before: GitState) -> bool:
-    """Whether HEAD or the index may have changed."""
+    """Whether git's HEAD or index may have changed since `before` was read."""
     if before.folder is None:
         return head_moved(root, before)
     return head_moved(root, before) or file_mark_of(before.folder / "index") != before.index
 
 
 def head_moved(root: Path, before: GitState) -> bool:
-    """Whether another commit may have been created or checked out."""
+    """Whether HEAD may have moved to a different commit since `before` was read."""
     place, folder = place_mark(root), before.folder
     if place != before.place or folder is None:
         return place is not None or before.place is not None
@@ -61,7 +62,7 @@ def head_moved(root: Path, before: GitState) -> bool:
 
 
 def read_git_state(root: Path, before: GitState) -> GitState:
-    """Read the current state. If nothing has changed, return `before`."""
+    """Read the current state of the git repository. If nothing has changed, return `before`."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
     if place is not None and folder is None:  # A new .git may be incomplete.
@@ -88,9 +89,9 @@ def read_git_state(root: Path, before: GitState) -> GitState:
 
 
 def _read_times(root: Path, before: CommitTimes) -> CommitTimes:
-    """Read the commit times.
+    """Read the commit times of all files. Commits that are in `before` are not read again.
 
-    If git fails, retry once, because `git gc` may delete a pack that git has just listed.
+    If git fails, retry once, because `git gc` may have deleted a pack file that git was about to read.
     """
     try:
         return read_times(root, cache_folder(root), before)
@@ -111,7 +112,9 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after checking again whether each of `paths` differs from the last commit."""
+    """Return an updated state, after asking git for each of `paths` whether it differs from the last
+    commit.
+    """
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
@@ -131,7 +134,9 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state after a write to some paths that has not been committed."""
+    """Return an updated state, in which the given paths differ from the last commit because they were
+    written.
+    """
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
         return state
@@ -141,11 +146,10 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after a commit by this server. `files` maps each path to whether the file has stayed
-    the same since the commit.
+    """Return the state after this server has created a commit. `files` are the files in the commit.
 
-    `at` is the commit's time in seconds since 1970. Set `renames` if git may detect that files were renamed.
-    Raises GitError.
+    Each path is mapped to whether the file on disk still has the committed content. `at` is the commit's time
+    in seconds since 1970. Set `renames` if git may treat some of the files as renamed. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -162,9 +166,10 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after commits by others, up to `commit`. See `with_commit`.
+    """Return the state after other people's commits, the last of which is `commit`. `files` is as in
+    `with_commit`.
 
-    Returns None if the history is not linear, because then timestamps depend on the whole history. Raises
+    Return None if the new commits include a merge, because then all commit times must be read again. Raises
     GitError.
     """
     assert state.folder is not None
@@ -179,7 +184,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those of the paths whose timestamps differ between two states."""
+    """Return those of the paths whose commit times are different in `before` and `after`."""
     return {
         path
         for path in paths
@@ -189,7 +194,7 @@ def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) 
 
 
 def git_change(before: GitState, after: GitState) -> GitChange | None:
-    """Return the difference between two states, or None if they are the same."""
+    """Return the difference between two states of the git repository, or None if they are the same."""
     old, new = before.committed, after.committed
     plain = replace(after, committed=CommitTimes())
     same_times = new.times is old.times or new.times == old.times
@@ -210,7 +215,7 @@ def git_change(before: GitState, after: GitState) -> GitChange | None:
 
 
 def apply_git(before: GitState, change: GitChange) -> GitState:
-    """Return the state after applying a change to the state before."""
+    """Return the state that results from applying a change to the state `before`."""
     times = before.committed.times
     if change.times or change.forgotten:
         kept = {path: at for path, at in times.items() if path not in change.forgotten}
@@ -220,14 +225,17 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return the marks of git's lock, HEAD and index. They change when a git command writes."""
+    """Return the marks of git's lock, HEAD and index.
+
+    At least one changes when a git command writes files.
+    """
     if state.folder is None:
         return None, None, None
     return git_lock(state.folder), head_mark(state.folder), file_mark_of(state.folder / "index")
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command may have changed files since this call."""
+    """Return a function that raises GitBusyError if a git command may have changed files since now."""
     folder = state.folder
     if folder is None:
         return lambda: None

@@ -1,6 +1,6 @@
-"""Loading of all files in a site.
+"""Loading of all files in a site when a server starts.
 
-Unchanged files come from the parse cache, and all cores read the others.
+Unchanged files come from the parse cache. All other files are read on all cores.
 """
 
 import ctypes
@@ -47,26 +47,30 @@ from server.storage.parse_cache import (
 from server.storage.read import read_bytes
 from server.storage.store import Store
 
-Progress = Callable[[int, int], None]  # files read, all files
-# Reads lists of paths. For each list, yields a block for the cache and a block of uncacheable entries.
+# arguments: the number of files that were read, and the number of all files
+Progress = Callable[[int, int], None]
+# A function that reads lists of paths. For each list, it yields a block for the parse cache, and a block of
+# entries that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 PARENT_POLL_INTERVAL_S = 0.5  # Interval for checking whether the parent has died.
-NICENESS = 5  # For reading processes while a server runs.
+NICENESS = 5  # priority of the processes that read files while a server is running
 MIN_PARALLEL_FILES = 1000  # Fewer files are read in one process.
 MIN_FILES_FOR_READERS = 4000  # With fewer files, starting readers is slower than reading.
 MAX_REPLACED_DOCUMENTS = 10_000  # At most this many documents are reported as changed while no server ran.
-LARGE_BLOCK_BYTES = 1024 * 1024  # Of memory; blocks from this size on are mapped one by one.
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
-MIN_PARALLEL_CACHE_BYTES = 30_000_000  # If the cache is larger, another core lists the files while it loads.
+# A block of memory from this size on is returned to the operating system when it is freed.
+LARGE_BLOCK_BYTES = 1024 * 1024
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of the C function mallopt, from malloc.h
+# If the parse cache is larger, one core lists the files while another core loads the cache.
+MIN_PARALLEL_CACHE_BYTES = 30_000_000
 
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
-    """Context manager: disable the garbage collector while files are loaded. The loaded data contains no
-    garbage.
+    """Context manager: disable Python's garbage collector while files are loaded.
 
-    With 50,000 documents, each garbage collection would stop all threads for a second.
+    The loaded data contains no garbage. With 50,000 documents, each garbage collection would stop all threads
+    for a second.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -79,16 +83,16 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system. Otherwise the C library retains the memory."""
+    """Return freed memory to the operating system. Otherwise the C library would keep it for later use."""
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_large_blocks() -> None:
-    """Make the C library return large blocks, such as responses, to the operating system when they are freed.
+    """Make the C library return large blocks of memory to the operating system as soon as they are freed.
 
-    By default, glibc starts to retain freed blocks of up to 32 MB. This doubled the memory use of a server
-    under load.
+    Responses use such blocks. By default, glibc starts to keep freed blocks of up to 32 MB, which doubled the
+    memory use of a server under load.
     """
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         library = ctypes.CDLL(None)
@@ -114,13 +118,15 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load the contents of the site at `root` under a configuration, using several cores.
+    """Load the contents of all files of the site at `root`, with the given site.yaml and schemas, on several
+    cores.
 
     - `alone` means that the process has no other threads, so it can be forked.
     - `nice` lowers the priority of the processes that read files.
-    - All entries are appended to `packed` in framed blocks.
-    - `cached` is called with the contents of a large cache while another core is searching for changes.
-    - Cached documents that differ from their files are added to `replaced`.
+    - All entries are appended to `packed` as bytes.
+    - `cached` is called with the contents of a large cache, while another core is searching for changed
+      files.
+    - Documents in the cache whose files have changed are appended to `replaced`.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -128,7 +134,8 @@ def load_contents(
     cache = _cache(folder / "documents", configuration) if folder else None
     apart = alone and cores > 1 and cache is not None and cache.size > MIN_PARALLEL_CACHE_BYTES
     with _walking(root, roots, apart=apart) as walked, ThreadPoolExecutor(1) as beside:
-        git_future = beside.submit(read_git_state, root, GitState())  # Waits for git while the cache loads.
+        # git runs in parallel while the cache is loaded.
+        git_future = beside.submit(read_git_state, root, GitState())
         kept = cache.load(configuration.schema.types) if cache else {}
         if cached and apart and kept:
             before = Contents.of(root, image_cache, configuration, GitState())
@@ -144,7 +151,7 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    # Usually finds no changes and sets `contents.seen`, which saves workers the comparison of all entries.
+    # Normally finds no changes, and sets `contents.seen`, so that workers need not compare all entries again.
     changed(contents, (), listing)
     return contents
 
@@ -155,9 +162,9 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 
 @contextmanager
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
-    """Context manager: yield a function that returns a walk.
+    """Context manager: start listing all files, and yield a function that returns the list.
 
-    If `apart` is set, the walk runs in a forked process.
+    If `apart` is set, a forked process lists the files at the same time as this process continues.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -195,7 +202,7 @@ def _read_all(
     done = len(used)
     for block, read in _read(store, missing, readers if len(missing) >= MIN_PARALLEL_FILES else None):
         entries.update((entry.path, entry) for entry in read)
-        # Each block is written at once, because all blocks together use as much memory as the site.
+        # Each block is written immediately, because all blocks together use as much memory as the site.
         if cache and block != EMPTY_BLOCK:
             cache.add([block])
         if packed is not None:
@@ -212,7 +219,10 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Return the cached entries that are still valid, and the paths of files that must be read."""
+    """Divide the files into those whose cached entry is still valid, and those that must be read.
+
+    Return the entries of the former, and the paths of the latter. `found` are the files' current signatures.
+    """
     used: list[CachedEntry] = []
     for path, known in kept.items():
         one = _valid_entry(store, known, path, found[path]) if path in paths else None
@@ -222,7 +232,7 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry if its file and its derived timestamps have not changed.
+    """Return a cached entry, if its file and the timestamps from git or the file system have not changed.
 
     Otherwise return None.
     """
@@ -240,7 +250,9 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Yield blocks for the cache. Each is yielded with its entries and with entries that are never cached."""
+    """Read files. For each part, yield a block for the parse cache, and its entries, including those never
+    cached.
+    """
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
     parts = [documents[i : i + BLOCK_ENTRIES] for i in range(0, len(documents), BLOCK_ENTRIES)]
@@ -256,24 +268,30 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in forked processes. They inherit the store, so only paths are sent to them."""
+    """Read lists of paths in forked processes, and yield their results (see `Readers`).
+
+    The processes inherit the store, so only paths are sent to them.
+    """
     with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read parts in new processes. These have a lower priority than the processing of requests."""
+    """Read lists of paths in newly started processes, and yield their results (see `Readers`).
+
+    These processes have a lower priority than the processes that handle requests.
+    """
     sent = copy(store)
-    sent.image_cache = None  # Only media need it, and they are read in this process.
+    sent.image_cache = None  # The image cache is needed only for media files, which are read in this process.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(cores, context, _begin_reader, (sent, NICENESS)) as pool:
         yield from pool.map(_read_in_child, parts)
 
 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Read changed files in a process with several threads. If there are many files, use several cores.
+    """Read the given files in a process that has several threads. Many files are read on several cores.
 
-    Starting a reader requires 0.4 s of processor time, which is as much as reading 800 files.
+    To start a process that reads files takes 0.4 s of processor time, the same as reading 800 files.
     """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
@@ -293,7 +311,10 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 
 
 def _is_cacheable(entry: Entry) -> bool:
-    """Whether an entry depends only on its file and timestamps. This is not the case for pictures."""
+    """Whether an entry depends only on its file and timestamps, so that it can be stored in the parse cache.
+
+    The entries of images do not, because their resized variants may be created later.
+    """
     return entry.document is not None and bool(entry.digest)
 
 
@@ -314,7 +335,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Make this process exit soon after its parent dies for any reason."""
+    """Make this process exit soon after its parent process has died for any reason."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

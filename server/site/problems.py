@@ -1,4 +1,7 @@
-"""The problems in a site: problems in single files, and problems between files with the same documentId."""
+"""All problems in a site's files: problems in a single file, and problems between files.
+
+The latter are several files for the same document, and relations to missing documents.
+"""
 
 import pickle
 from collections.abc import Iterable, Iterator
@@ -24,13 +27,15 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield problems between files: duplicate documents and missing targets."""
+    """Yield the problems between files: several files for the same document, and relations to missing
+    documents.
+    """
     yield from find_contested(snapshot)
     yield from dangling(snapshot, partial(parsed, root))
 
 
 def problems_in_files(contents: Contents) -> Iterator[Problem]:
-    """Yield the problems found while reading site.yaml, schemas, folders and single files."""
+    """Yield the problems that were found while reading site.yaml, schemas, folders and content files."""
     yield from contents.configuration.problems
     yield from contents.folders
     for entry in list(contents.entries.values()):
@@ -38,7 +43,7 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file with the same documentId as another file."""
+    """Yield a problem for each file that has the same documentId as another file."""
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -48,7 +53,7 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
     files = snapshot.tables[UPLOAD].versions
-    if len(files) > len(snapshot.media):  # Several files with different documentIds have the same key.
+    if len(files) > len(snapshot.media):  # Several media files with different documentIds have the same URL.
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
@@ -62,21 +67,22 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize the data that replacement workers need about the served contents: roles and reported
-    problems.
+    """Serialize what the workers that replace this worker must know about the served contents.
+
+    These are the roles and the problems that were already reported.
     """
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with a note.
+    """Compare newly read contents with the note that an old worker left (see `note_of`).
 
-    Return the change, and whether the roles have stayed the same.
+    Return the change, for reports, and whether the roles have stayed the same.
     """
     try:
         roles, problems = pickle.loads(note)
     except (pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError, AttributeError):
-        # Without a complete note, the served state is unknown.
+        # If the note is incomplete, it is unknown what was served.
         return Change(reloaded=True), False
     new, fixed = difference(problems, problems_in_files(contents))
     return Change(problems=new, fixed=fixed, reloaded=True), roles == contents.configuration.settings.roles

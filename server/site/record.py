@@ -1,4 +1,4 @@
-"""Record: the complete result of one rescan of a site's files, or of one write (docs/architecture.md).
+"""Record: what one rescan of a site's files has found, or what one write has changed (docs/architecture.md).
 
 A record contains the data that was read, instead of references to files. Therefore all workers that have
 applied it have the same state, even if the files have changed since then.
@@ -20,18 +20,18 @@ from server.storage.parse_cache import CachedEntry, blocks_in, frame, pack_in_bl
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The changes since the previous record. `entries` maps a path to its entry, or to None for a deleted
+    """The changes since the previous record. `entries` maps a path to its new entry, or to None for a deleted
     file.
 
-    - If `whole` is set, the record replaces the entire state: files that are not in `entries` do not exist.
-    - `unsettled` are paths whose signature is too recent to trust. These files could change again and have
-      the same signature.
+    - `whole` means that the record contains the entire site: files that are not in `entries` do not exist.
+    - `unsettled` are the paths of files that had changed just before they were read. Such a file could change
+      again without getting a different signature.
     - `folders` are the problems with folders and symbolic links.
     - `links` maps symbolic links to their targets.
-    - `writes` is the number of writes so far.
+    - `writes` is the number of writes to the site so far.
     - `configuration` and `git` are None if they have not changed.
-    - `packed` contains the entries as bytes, if other processes have read and packed them. The last entry for
-      a path is used, unless `entries` contains None for the path.
+    - `packed` contains entries as bytes, if other processes have read the files. If it contains several
+      entries for a path, the last is used, unless the path is also in `entries`.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -47,7 +47,9 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. Types are stored by name, unless the record contains their schema."""
+    """Serialize a record. If it does not contain the schema of its content types, these are stored by
+    name.
+    """
     configuration = record.configuration
     if configuration and not record.whole:
         configuration = replace(configuration, schema=Schema({}))
@@ -64,7 +66,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, schema: Schema) -> Record:
-    """Deserialize a record for a state that has the given schema."""
+    """Deserialize a record. `schema` is the schema of the state to which the record will be applied."""
     file = BytesIO(data)
     header, gone = _Unpickler(file).load()
     configuration = header.configuration
@@ -80,7 +82,7 @@ def decode(data: bytes, schema: Schema) -> Record:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores built-in types by name, because they are compared by identity."""
+    """Pickler that stores the built-in types by name, because they are compared by identity after loading."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None

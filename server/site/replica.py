@@ -1,4 +1,4 @@
-"""State of a site in one process. It is the result of all records so far.
+"""The state of a site in one process. It is the result of all records so far.
 
 Each change is appended to the change log and then applied. Nothing else changes the state. Therefore all
 workers serve the same states in the same order, but some workers may be behind others.
@@ -28,17 +28,18 @@ from server.storage.entry import Entry
 from server.storage.git.times import CommitTimes
 
 Result = TypeVar("Result")
-MAX_AWAITED_BYTES = 1_000_000  # Requests wait for records up to this size.
-MIN_LARGE_FILES = 1000  # After a change to this many files, freed memory is returned to the system.
+MAX_AWAITED_BYTES = 1_000_000  # Requests wait until records up to this size are applied.
+# After a change to at least this many files, freed memory is returned to the operating system.
+MIN_LARGE_FILES = 1000
 RELEASE_DELAY_S = 2.0  # After this time, no request uses the old state.
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that a request reads. Its settings, schema and documents belong together.
+    """Everything that a request reads: settings, schema and documents that belong together.
 
-    `shown_at` is the time when this process began to serve them, in seconds since 1970. `commit` is the
-    checked-out commit, or "". `changed` means that files differ from that commit.
+    `shown_at` is the time when this process began to serve this state, in seconds since 1970. `commit` is the
+    id of the checked-out commit, or "". `changed` means that files differ from that commit.
     """
 
     settings: Settings
@@ -49,13 +50,15 @@ class State:
     changed: bool = False
 
     def shows_same_content(self, other: "State") -> bool:
-        """Whether two states have the same content. Their commits can be different."""
+        """Whether two states contain the same documents and settings, even if their commits are different."""
         return self.snapshot is other.snapshot and self.settings is other.settings
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change that was prepared on a state: its files, its result, and whether the preparation was slow."""
+    """A change that was prepared for a state: the files to write, its result, and whether it took long to
+    prepare.
+    """
 
     state: State
     changeset: Changeset
@@ -64,20 +67,22 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Raised if a change was slow to prepare and its state is no longer the current one."""
+    """Error if preparing a change took long, and the state for which it was prepared was replaced in
+    between.
+    """
 
 
 class Replica:
-    """Contents and state of a site in one process. It can share a change log with other processes."""
+    """The contents and the state of a site in one process. It can share a change log with other processes."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
         settings, schema = contents.configuration.settings, contents.configuration.schema
         self.state = State(settings, schema, empty(schema))
-        self._lock = threading.RLock()  # held while applying records
+        self._lock = threading.RLock()  # must be held while records are applied
         self._log: ChangeLog | None = None
-        self._position = 0  # position after the last applied record in the log
-        self._torn = False  # whether a record may have been applied only in part
+        self._position = 0  # position in the log after the last record that was applied
+        self._torn = False  # whether a record may have been applied incompletely
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -94,9 +99,10 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Take over a log: append everything that this process has read (`ChangeLog.begin_anew`).
+        """Append everything that this process has read to an existing change log, so that it replaces the
+        workers before.
 
-        Requires the site's write lock. Returns the change, for reports.
+        See `ChangeLog.begin_anew`. Requires the site's write lock. Return the change, for reports.
         """
         change, same_roles = read_note(log.note, self.contents)
         event = self.observe(self.contents, Record(), FILES_ORIGIN) if self.observe else None
@@ -114,14 +120,17 @@ class Replica:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Store the data about the served state that replacement workers will need."""
+        """Store what the workers that will replace this worker must know about the served state, in the
+        change log.
+        """
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return the state. It includes every record that may already have been used for a response.
+        """Return the state, after applying every record that another process may already have used for a
+        response.
 
-        Raises UnreadableRecordError; see `catch_up`.
+        Raises UnreadableRecordError like `catch_up`.
         """
         log = self._log
         if log is not None and log.demanded > self._position and not log.may_lag(self._position):
@@ -130,14 +139,13 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to replace this one.
-
-        In this case, this process need not catch up.
+        """Whether another process is about to replace this one. In this case, this process need not apply new
+        records.
         """
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
 
     def catch_up(self) -> None:
-        """Apply the records that other processes have appended.
+        """Apply the records that other processes have appended to the change log.
 
         Raises UnreadableRecordError if a record can't be applied.
         """
@@ -153,12 +161,13 @@ class Replica:
                         self._torn = True
                         self._apply(records)
                         self._torn = False
-            except Exception as error:  # After any error, the changes can be read from the files.
+            except Exception as error:  # After any error here, the files can be read instead.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
             self._position = position  # Set last, because other threads wait for this position.
 
     def skip(self) -> None:
-        """Skip records that can't be applied. The contents must already include the changes in these records.
+        """Skip the records that can't be applied. The contents must already include the changes in these
+        records.
 
         Requires the site's write lock.
         """
@@ -174,9 +183,11 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
-        """Append a record and apply it. Requires the site's write lock and an up-to-date state.
+        """Append a record to the change log and apply it. Return the removed documents and the added
+        documents.
 
-        Returns the removed and the added documents. If the record is whole, returns nothing.
+        A changed document is both removed and added. If the record contains the entire site, return nothing.
+        Requires the site's write lock, and all earlier records must have been applied.
         """
         newest = self._log.newest if self._log else 0  # `newest` includes records that can't be read.
         record = replace(record, number=max(newest, self.contents.number) + 1)
@@ -195,17 +206,18 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # The roles in the note may be outdated.
+            log.note = b""  # The roles in the old note may have changed.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Decode records. Each record can contain the schema for the records after it.
+        """Deserialize records. Each record can contain the schema with which the following records are read.
 
-        Normally, all rows are read now, so a damaged row can't make a later request fail. The rows of a whole
-        record are too large for that, so they are read later. A whole record replaces all earlier records,
-        even if those could not be decoded. Raises any decoding error.
+        Normally, all rows in them are unpacked now, so that a damaged row can't make a later request fail. If
+        a record contains the entire site, this would use too much memory, so its rows are unpacked later.
+        Such a record replaces all earlier records, even if they could not be deserialized. Raises any error
+        that occurs.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -232,7 +244,7 @@ class Replica:
     def _apply(self, records: list[Record]) -> list[Document]:
         """Apply records in order, then serve the result as one new state.
 
-        Returns the removed and the added documents.
+        Return the removed documents and the added documents.
         """
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

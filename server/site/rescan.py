@@ -1,8 +1,8 @@
-"""Rescan of a site's files: all changes since the last read become one record.
+"""Rescan of a site's files. All changes since the files were last read become one record.
 
-Settings, schema, files and git history are read together. Therefore a checkout that affects all of them
-becomes one change. The functions require the site's write lock and up-to-date contents. The exception is
-`read_anew`, which reads everything under a new schema. It is slow and needs no lock.
+Settings, schemas, content files and git history are read together. Therefore a checkout that affects all of
+them becomes one change. The functions require the site's write lock, and all earlier records must have been
+applied. The exception is `read_anew`, which reads all files under a new schema: it is slow and needs no lock.
 """
 
 import logging
@@ -50,13 +50,15 @@ from server.storage.unreadable_files import last_good_entry, unreadable_entry
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 5  # Attempts to read a file that other programs keep changing.
-MAX_LOCKED_FILES = 5000  # Larger sites are not read again under the write lock.
-EMPTY_TIMEOUT_S = 0.1  # A file that stays empty longer is treated as empty.
+MAX_ATTEMPTS = 5  # If other programs keep changing a file, it is read at most this many times.
+MAX_LOCKED_FILES = 5000  # Sites with more files are not read again while the write lock is held.
+EMPTY_TIMEOUT_S = 0.1  # A file that is empty for longer than this is considered empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Whether a rescan would probably find changes. Requires no lock."""
+    """Whether a rescan would probably find changes, in the paths in `hints` or in all files. Requires no
+    lock.
+    """
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
         return True
@@ -68,9 +70,9 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """Contents that were read under a new schema, which is not served yet.
+    """The contents of all files as read under a new schema, which is not served yet.
 
-    `packed` contains their entries as bytes.
+    `packed` contains the entries as bytes.
     """
 
     contents: Contents
@@ -78,7 +80,7 @@ class Anew:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the current configuration if all files must be read again because of it.
+    """Return the current settings and schemas if, because of them, all files must be read again.
 
     Otherwise return None.
     """
@@ -88,9 +90,9 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Read all files under the current schema. Return None if that schema is already served.
+    """Read all files under the current schema. Return None if requests are already served with that schema.
 
-    This is slow. It needs no lock, because `rescan_all` finds later changes.
+    This is slow. It needs no lock, because `rescan_all` finds changes made in the meantime.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -104,11 +106,11 @@ def read_anew(contents: Contents) -> Anew | None:
 def rescan_all(
     contents: Contents, hints: Collection[str] | None, writes: int, anew: Anew | None = None
 ) -> Record | None:
-    """Return a record of the changed files, or None if nothing has changed.
+    """Return a record of the files that have changed, or None if nothing has changed.
 
-    Normally, only the paths in `hints` are checked. If `hints` is None, or if the configuration or git has
+    Only the paths in `hints` are checked. If `hints` is None, or if the settings, the schemas or git have
     changed, all files are checked. `writes` is the number of writes so far. A new schema is used only if
-    `anew` contains the contents that were read under it. Until then, the old schema remains in use.
+    `anew` contains the contents that were read under it. Until then, the old schema is still used.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -152,16 +154,17 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write by this process. If the write includes a merge, `joined` describes it.
+    """Return the record of a write that this process has just made. `joined` describes the merge in it, if
+    any.
 
-    If settings or schemas were written, all files are read again. In a large site, `rescan_all` does this
-    later.
+    If settings or schemas were written, all files are read again. In a large site, this happens later, in
+    `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # The files have been written, so a full rescan finds them.
+    except GitError as error:  # A rescan of all files will find the files that were written.
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
@@ -177,7 +180,10 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that also moved the branch. Return None if a full rescan is required."""
+    """Return the record of a write that includes a merge, and has moved the branch.
+
+    Return None if this is impossible and all files must be checked instead.
+    """
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
         return None
@@ -205,7 +211,9 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return the record of a commit that contains some files. `git` is the state after the commit."""
+    """Return a record with the new timestamps of files that were committed. `git` is the state after the
+    commit.
+    """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
     moved = find_retimed(contents.git.committed, git.committed, paths)
@@ -215,10 +223,10 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the entries to which some files belong.
+    """Return the paths of the files whose entries contain what is in the given files.
 
-    A description belongs to its media file's entry. If a media file was added or removed, both paths are
-    returned.
+    This is the same path, or for a description, the path of its media file. If a media file was added or
+    removed, both paths are returned.
     """
     return {
         owner
@@ -229,10 +237,11 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Return the new configuration, or None if it is unchanged, and two sets of its paths.
+    """Read site.yaml and the schemas if they have changed. Return them, or None, and two sets of their paths.
 
-    The first set contains paths whose signature is too recent to trust, and the second set all others. If the
-    configuration is broken, the last good one is returned with a problem.
+    The first set contains the files that had changed just before they were read, so they could change again
+    without getting a different signature. The second set contains all others. If a file is invalid, the last
+    valid configuration is returned, with a problem.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -243,7 +252,7 @@ def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], 
         mark, at = configuration_mark(contents.root), time.time_ns()
         young = {path for path, signature in mark.items() if signature and not is_settled(signature, at)}
         found = _read_configuration(contents.root, before, mark)
-        # Read twice, because a write in between may have left the signature unchanged.
+        # Read twice, because a change between the first read and now may have left the signature the same.
         again = _read_configuration(contents.root, found, mark) if young else found
         if again == found and configuration_mark(contents.root) == mark:
             break
@@ -266,7 +275,10 @@ def _read_configuration(
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    """Raise SetupError if site.yaml has become empty and this would change settings."""
+    """Raise SetupError if site.yaml has become empty, because it is probably being written at this moment.
+
+    An empty file that changes no settings is allowed.
+    """
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
         raise SetupError(FILE, None, "the file is empty", "write the settings, or delete the file")
@@ -281,16 +293,18 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Return the given paths, and the paths of drafts whose createdAt is derived from one of them."""
+    """Return the given paths, and the paths of the drafts whose createdAt is derived from one of
+    these files.
+    """
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
     return paths | {path for path in drafts if sibling(path, draft=False) in paths}
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read some files, and return a record of the files that differ.
+    """Read some files. Return a record of those that differ from the contents.
 
-    Retries while the files or git are changing.
+    If the files or git change at the same time, they are read again.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
@@ -322,8 +336,8 @@ def _wait_for_writers(
 ) -> None:
     """Wait a moment for files that are empty, because a program that overwrites a file empties it first.
 
-    Also wait for missing files that have a signature in `missing`, because another program may be about to
-    rename a file to their path.
+    Also wait for missing files whose path is in `missing` with a signature, because another program may be
+    about to rename a new file to that path.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -378,10 +392,10 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return the updated entry for a file if only its ctime has changed. The file is not parsed.
+    """Return an entry with the current signature, if only the ctime of the file has changed.
 
-    Return None otherwise. For example, a backup with hard links or `chmod -R` changes the ctime of every
-    file.
+    The file is not parsed again. Return None if more has changed. The ctime of every file changes, for
+    example, when a backup creates hard links, or by `chmod -R`.
     """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None

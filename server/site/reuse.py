@@ -1,7 +1,8 @@
 """Reuse of cached entries after a schema change.
 
-A file without problems contains no keys unknown to its type. Therefore a new attribute is missing from all
-such files, and its value is the same in all of them: its default or None.
+If a file has no problems, it contains no keys that are not attributes of its content type. Therefore, if an
+attribute is added to the type, it is missing from all these files, and has the same value for all of them:
+its default or None.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from server.site.configure import Configuration
 from server.storage.files import digest_of
 from server.storage.parse_cache import Form, Stamp, Usable
 
-# Rows can share values of these types.
+# Values of these types are immutable, so all documents can share them.
 _SHARABLE_TYPES = (type(None), str, int, float, Decimal)
 # These options don't affect parsing.
 _IGNORED_OPTIONS: Mapping[str, Any] = {
@@ -30,18 +31,18 @@ _IGNORED_OPTIONS: Mapping[str, Any] = {
 
 
 def stamp_of(configuration: Configuration) -> Stamp:
-    """Return a digest of everything that affects the parsing of entries."""
+    """Return a digest of everything in site.yaml and the schemas that affects the parsing of entries."""
     settings, types = configuration.settings, configuration.schema.types
     locales = (settings.locales.default, settings.locales.available)
     return _digest(configuration.shape), {uid: _form(type_, types, locales) for uid, type_ in types.items()}
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return which of the entries that were read under another configuration are still valid.
+    """Return which of the cached entries, which were read under another configuration, are still valid.
 
-    If nothing that affects parsing has changed, all of them are valid. Otherwise an entry is valid if it has
-    no problems and one of these is true: its type is unchanged, or its type only has new attributes that no
-    file can contain yet.
+    `then` is the stamp of that configuration. If nothing that affects parsing has changed, all entries are
+    valid. Otherwise an entry is valid if it has no problems, and its content type is either unchanged, or
+    only has new attributes whose keys can't be in the files yet.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
@@ -60,7 +61,7 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute and of all components that it can contain, recursively."""
+    """Return the options of an attribute, and of the components in it and in these components."""
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -82,9 +83,9 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of new attributes, by position. They are the same in all documents of a type.
+    """Return the values of attributes that were added to a content type, by position in a row.
 
-    Return None if the files must be read again.
+    They are the same in all documents of the type. Return None if the files must be read again.
     """
     if then is None or then[0] != now[0]:
         return None

@@ -1,9 +1,9 @@
 """The site: the only mutable object. It contains the current state, and all changes to files go through it.
 
 To read, call `site.current()` once, and use the returned state until the end of the request. `refresh`
-applies changes that were found in the files. `write` changes files. Each of them creates one record while
-holding the site's write lock. `replica` appends the record to the change log, which all workers share, and
-then serves the new state.
+applies changes that were found in the files. `write` changes files. Each call of `refresh` or `write` creates
+one record while holding the site's write lock. `replica` appends the record to the change log, which all
+workers share, and then serves the new state.
 """
 
 import logging
@@ -76,7 +76,7 @@ from server.storage.recent_versions import RecentVersions
 
 
 class ReadOnlySiteError(BifolioError):
-    """Programming error: a write to a site that was opened only for reading."""
+    """Error in the program: it has called `write` for a site that was opened only for reading."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened for reading only; open it with a mode that writes")
@@ -84,12 +84,12 @@ class ReadOnlySiteError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Collaborators of a site. A site without `make_arbiter` is read-only.
+    """Functions that connect a site to the rest of the server. A site without `make_arbiter` is read-only.
 
-    - `make_arbiter` creates the object that requests the git remote's acceptance before each write. It is
-      called at the first such write, in the process that writes.
+    - `make_arbiter` creates the object that asks the git remote to accept each write. It is called in the
+      process that writes, before the first write that needs the remote.
     - `report` is called after each write by this process.
-    - `request_reload` requests new workers from the supervisor after a schema change in a large site.
+    - `request_reload` asks the supervisor for new workers, after a schema change in a large site.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -103,19 +103,21 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 4  # Attempts to prepare a write whose files other programs keep changing.
-GIT_TIMEOUT_S = 30.0  # A refresh waits this long for running git commands.
-WRITE_GIT_TIMEOUT_S = 15.0  # A write waits this long for running git commands.
+# If other programs keep changing the files of a write, it is prepared at most this many times.
+MAX_ATTEMPTS = 4
+GIT_TIMEOUT_S = 30.0  # A refresh waits up to this long for git commands that are running.
+WRITE_GIT_TIMEOUT_S = 15.0  # A write waits up to this long for git commands that are running.
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # If a larger site must be read again, new workers do that.
+MAX_LOCAL_FILES = 5000  # If all files of a site with more files must be read again, new workers do that.
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site was changed each time before this write could be made; try again"
 
 
 class Site:
-    """The site in a folder, with its collaborators `parts`. `server.service.opening` creates it.
+    """A site, which is the content of one folder. `parts` connects it to the rest of the server.
 
-    After creating it, call `load`. After that, call `refresh` whenever files have changed.
+    `server.service.opening` creates it. Then `load` must be called, and after that `refresh` whenever files
+    have changed.
     """
 
     def __init__(self, root: Path, parts: Parts = _READ_ONLY_PARTS) -> None:
@@ -132,7 +134,7 @@ class Site:
         self._loaded = False
         self.replaced: Mapping[
             str, Document
-        ] = {}  # old versions of documents that changed while no server ran
+        ] = {}  # the old versions of documents that changed while no server was running
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
@@ -145,7 +147,7 @@ class Site:
 
     @property
     def applied(self) -> int:
-        """Return a number that increases with each record, even if the record changes no document."""
+        """Return a number that increases with each record that is applied, even if no document changes."""
         return self._contents.applied
 
     @property
@@ -168,13 +170,14 @@ class Site:
         return tuple(problems_in_files(self._contents))
 
     def load(self, progress: Progress | None = None, cores: int = 1, nice: int = 0) -> None:
-        """Read the whole site on several cores. Raises SetupError if the configuration is broken.
+        """Read all files of the site on several cores. Raises SetupError if site.yaml or a schema is invalid.
 
-        The write lock is not held while files are read, so other writers are not blocked. If a file was
-        written during that time, a rescan follows. `nice` lowers the priority of the reading processes.
+        `nice` lowers the priority of the processes that read files. The write lock is not held while files
+        are read, so other writers do not have to wait. If a file was written in the meantime, a rescan finds
+        the change.
         """
         with suppress(OSError):
-            state_folder(self.root)  # The write lock needs it, if the site is writable.
+            state_folder(self.root)  # If the site is writable, the write lock is a file in this folder.
         writes, replaced = self._journal.lock.number, list[Document]()
         self.recover()
         with pause_collector():
@@ -198,11 +201,11 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Find and apply changes in the files at the paths in `hints`, or in all files if it is None.
+        """Find and apply changes to files: those at the paths in `hints`, or all files if `hints` is None.
 
-        Changes that are found together become one change. If a git command is running, `refresh` waits for
-        it. Changes that it makes during the rescan are included. If the schema has changed, all documents are
-        read again before the lock is acquired. In a large site, replacement workers read them.
+        All changes that are found are applied as one change. If a git command is running, `refresh` first
+        waits for it. If the schema has changed, all documents are read again before the write lock is
+        acquired. In a large site, new workers that replace the current ones read them.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -218,7 +221,9 @@ class Site:
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes in some files before a write. A new schema is not applied here but in `refresh`."""
+        """Apply changes to some files before a write. If a schema has changed, `refresh` will apply that
+        later.
+        """
         self._wait_for_git(deadline)
         with self._locked():
             self._rescan(hints, patient=True)
@@ -226,9 +231,9 @@ class Site:
     def _rescan(
         self, hints: Collection[str] | None, anew: Anew | None = None, *, patient: bool
     ) -> Change | None:
-        """Append a record of the changes in the files.
+        """Find changes to files, and append a record of them. Return the change, for reports.
 
-        If `patient` is set and a git command is running, return None instead.
+        If `patient` is set and a git command is running, return None instead, so that the caller can wait.
         """
         contents = self._contents
         before = git_marks(contents.git)
@@ -239,7 +244,7 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # The write will be repeated before it is committed.
+        except (ApiError, CommitError) as error:  # The write is restored before it is committed.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
@@ -262,25 +267,27 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Change files by calling `prepare`. Either all files change or none (docs/files.md).
+        """Write files, as determined by the function `prepare`. Either all files change or none
+        (docs/files.md).
 
         All writes use this method. `prepare` is called with the request and a context, in which it collects
-        the file changes. If another process changes the site in the meantime, `prepare` is called again with
-        a new context. If `prepare` is fast enough, the second call happens while the write lock is held. If a
-        git command is running, the write waits for it, because it could overwrite the files. If the settings
-        require it, the write is committed first, and the git remote must accept the commit.
+        the changes to files. If another process changes the site in the meantime, `prepare` is called again
+        with a new context. If `prepare` is fast enough, the second call happens while the write lock is held.
+        If a git command is running, the write waits for it, because the command could overwrite the files. If
+        the settings require that the git remote accepts each write, the write is committed first, and is
+        applied after the remote has accepted the commit.
 
-        Returns the new state, the result of `prepare`, and the commit. The commit is "" if there is none, and
-        "pending" if it will be created later. Raises BusyError if `prepare` was slow and other changes
-        overtook it each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any exception from
-        `prepare`.
+        Return the new state, the result of `prepare`, and the id of the commit. The id is "" if there is no
+        commit, and "pending" if the commit will be created later. Raises BusyError if `prepare` was slow and
+        other changes came first each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any
+        exception from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Return the object that requests the git remote's acceptance for each write.
+        """Return the object that asks the git remote to accept each write.
 
         Return None if the settings do not require acceptance. Raises ReadOnlySiteError.
         """
@@ -297,7 +304,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write without contacting the git remote.
+        """Write files like `write`, but without asking the git remote.
 
         Only arbiters and merges call this directly, after the remote has accepted the write.
         """
@@ -310,7 +317,9 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write like `write`, but return the write's name in the commit queue instead of the commit."""
+        """Write files like `write`, but return the write's name in the commit queue instead of the commit's
+        id.
+        """
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError("The site's folder is missing: nothing can be written")
@@ -339,7 +348,10 @@ class Site:
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
-        """Return the file changes that `write` would make now, and the result. Raises the same errors."""
+        """Return the changes to files that `write` would make now, and the result of `prepare`.
+
+        Raises the same errors as `write`.
+        """
         ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
@@ -350,7 +362,10 @@ class Site:
         return self._try(attempt, ahead)
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """Call `attempt`. If another process has changed the site or a git command is running, retry."""
+        """Call `attempt` with a new changeset, and return its result.
+
+        If another process has changed the site in the meantime, or if a git command is running, try again.
+        """
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -383,12 +398,17 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply the writes of other servers that serve this site. They use change logs of their own."""
+        """Apply the writes of other servers that serve the same site. They do not share this server's change
+        log.
+        """
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
     def _commit(self, prepared: Prepared[Result], by: Authorship) -> tuple[Change, str]:
-        """Write the files in a change, and add the change to the commit queue. Requires the write lock."""
+        """Write the files in a change, and add the change to the commit queue. Requires the write lock.
+
+        Return the change, for reports, and the write's name in the queue.
+        """
         contents, writes = self._contents, writes_of(self._contents, prepared.changeset)
         if not writes:
             return Change(), ""
@@ -401,7 +421,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Repeat the uncommitted writes that a git command has reverted. Requires the write lock.
+        """Restore uncommitted writes that a git command has overwritten. Requires the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -409,17 +429,21 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # If another server wrote before, its write must still be found by a rescan.
+            # If another server has also written, the number of writes must stay old, so that a rescan finds
+            # that write.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written. Repeat writes that a git command has just reverted."""
+        """Read the files that were just written.
+
+        If a git command has already overwritten them, restore them.
+        """
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git prevents the write now, it is repeated before the commit, or the failure is logged.
+            # If git prevents this now, the write is restored before its commit, or the failure is logged.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -428,7 +452,9 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record. Store the replaced versions, because later changes may be based on them."""
+        """Append a record and apply it. Store the document versions that it replaces, for later merges with
+        changes based on them.
+        """
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -439,7 +465,9 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of pictures whose formats are missing or are not served yet."""
+        """Return the paths of images whose resized variants (formats) are missing or are not yet in their
+        document.
+        """
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
     def recover(self) -> int:
@@ -454,10 +482,11 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Register an observer for changes. Call this after loading and before forking workers.
+        """Register a function that is called with each change. Call this after loading, before workers are
+        forked.
 
-        `committed` is called for each write that this process commits, with its name in the queue and its
-        commit.
+        `committed` is called for each write that this process commits, with the write's name in the commit
+        queue and the id of the commit.
         """
         self._replica.observe, self._committed = observe, committed
 
@@ -475,7 +504,7 @@ class Site:
         self._replica.share(log)
 
     def current(self) -> State:
-        """Return the state. It includes all writes for which any process has sent a response."""
+        """Return the state. It includes all writes for which any process has already sent a response."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -483,9 +512,9 @@ class Site:
             return self.state
 
     def catch_up(self) -> None:
-        """Apply the changes made by other processes.
+        """Apply the changes that other processes have made.
 
-        If a record can't be applied, rescan the files instead. Raises BusyError if the write lock can't be
+        If a record can't be read, rescan the files instead. Raises BusyError if the write lock can't be
         acquired for this rescan.
         """
         try:
@@ -501,10 +530,10 @@ class Site:
             self._rescan_instead(error)
 
     def _rescan_instead(self, error: UnreadableRecordError) -> None:
-        """Rescan the files, because some records can't be read. Requires the write lock.
+        """Rescan all files, because some records can't be read. Requires the write lock.
 
-        The result is appended to the change log for all workers, because it can include edits that are in no
-        record. Other workers that can't read the same records rescan too.
+        The result is appended to the change log for all workers, because it may include edits that are in no
+        record yet. If other workers can't read the same records either, they also rescan.
         """
         with suppress(OSError):  # A killed writer may have left an interrupted write.
             self._journal.recover()
@@ -516,26 +545,28 @@ class Site:
             )
             self._append(record)
         self._replica.skip()
-        # A rescan does not find a picture's new formats, because its file is unchanged.
+        # A rescan does not find the new resized variants of an image, because the image's file is unchanged.
         scaled = rescan_paths(contents, self.unscaled())
         if scaled.entries:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Catch up, unless this process is about to be replaced. Also clean up the journal."""
+        """Apply other processes' changes, unless this process is about to be replaced. Also delete old
+        journal files.
+        """
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Take over a change log: append everything that this process has loaded as the next record.
+        """Make this process the successor of the processes that have used the change log before.
 
-        Workers that are forked from this process will replace the workers that used the log before. Returns
-        the change, for reports.
+        Everything that this process has read is appended to the log as the next record. Workers that are
+        forked from this process will replace the earlier workers. Return the change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
-            self.refresh()  # The slow part runs before the lock is acquired.
+            self.refresh()  # Called before the lock is acquired, because this is slow.
             self._wait_for_git(deadline)
             with self._locked():
                 change = self._rescan(None, patient=time.monotonic() < deadline)
@@ -543,7 +574,9 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """If a large site must be read again, request new workers. Return whether they were requested."""
+        """If all files of a large site must be read again, ask for new workers. Return whether they were
+        asked for.
+        """
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -562,7 +595,9 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: acquire the write lock, catch up, and finish interrupted writes."""
+        """Context manager: hold the write lock, after applying other processes' changes and finishing
+        interrupted writes.
+        """
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # A read-only site can't be recovered.

@@ -1,8 +1,8 @@
 """File watcher that refreshes a site when its files change.
 
-Reports from the operating system are only hints, because they can be repeated, out of order or missing. A
-hint means that a path must be checked. Changes before the start of a watch are not reported, so each start
-triggers a full rescan. More full rescans follow at intervals.
+Notifications from the operating system can be repeated, out of order or missing. Therefore they are only
+hints that a path must be checked. Changes that happen before a watch starts are not reported, so all files
+are checked after each start, and also at regular intervals.
 """
 
 import logging
@@ -22,10 +22,11 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-QUIET_MS = 10  # A burst of reports ends after this long without a report.
+QUIET_MS = 10  # The first of several notifications is processed when there was no further one for this long.
 MAX_BURST_MS = 1000
-POLL_INTERVAL_MS = 200  # Interval for checking the list of folders.
-DECODE_ERROR = "Unable to decode path"  # watchfiles raises this error for names that are not UTF-8.
+POLL_INTERVAL_MS = 200  # The list of watched folders is checked at this interval.
+# watchfiles raises an error with this message for file names that are not UTF-8.
+DECODE_ERROR = "Unable to decode path"
 
 Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 
@@ -33,8 +34,8 @@ Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 class Watcher(Job):
     """Job that refreshes a site when its files change.
 
-    Two threads wait for reports from the operating system, collect hints and wake the job. They are threads
-    instead of jobs, because they block.
+    Two threads wait for notifications from the operating system, store the paths as hints, and wake the job.
+    They are threads instead of jobs, because they block.
     """
 
     name = "refresh"
@@ -46,11 +47,12 @@ class Watcher(Job):
         self._hints = _Hints()
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._polling = False  # whether the system can't watch the files
+        self._polling = False  # whether the operating system can't watch the files
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
-        self._patrol_at = 0.0  # on the monotonic clock
-        self._doubt_until = 0.0  # deadline for a report about a change that a patrol found, or 0
+        self._patrol_at = 0.0  # when the next check of all files is due, in time.monotonic()
+        # time until which a notification must arrive about a change that a check of all files has found, or 0
+        self._doubt_until = 0.0
 
     def start(self, context: JobContext) -> None:
         self._stop = context.stopping
@@ -64,7 +66,9 @@ class Watcher(Job):
             thread.start()
 
     def run(self, context: JobContext) -> float:
-        """Refresh the paths in the hints. If there are no hints and a patrol is due, check all files."""
+        """Check the paths in the hints for changes. If there are no hints and a regular check is due, check
+        all files.
+        """
         if self.site.folder.is_gone():
             if not self._is_gone:
                 log.error(
@@ -109,14 +113,14 @@ class Watcher(Job):
                 self._watch_folders(watched, folders, recursive)
             except FileNotFoundError:
                 self._stop.wait(0.05)  # A folder was deleted; list the folders again.
-            except (OSError, RuntimeError) as error:  # watchfiles raises both.
+            except (OSError, RuntimeError) as error:  # watchfiles raises both of these.
                 if DECODE_ERROR not in str(error):
                     self._poll(error)
                     continue
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
 
     def _poll(self, error: Exception) -> None:
-        """Rescan at intervals for a while, because the operating system can't watch the files."""
+        """Check all files at intervals for a while, because the operating system can't watch them."""
         poll_s = self._timing.poll_s
         with self._polling_lock:  # Usually both threads fail at the same time.
             was_polling, self._polling = self._polling, True
@@ -130,7 +134,7 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders until `folders` returns a different list."""
+        """Watch folders for changes, until `folders` returns a different list from `watched`."""
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun = False
@@ -154,7 +158,9 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                return  # Deleting a folder ends its watch, even if a new folder replaces it.
+                # After a folder is deleted, it is no longer watched, even if there is a new folder at its
+                # path.
+                return
             if separate and any(map(os.path.isdir, changed)):
                 return  # One of these folders may be new.
 
@@ -202,10 +208,10 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders to watch one by one if a file name is not UTF-8. Otherwise return an empty set.
+    """Return the folders that must be watched individually because of a name that is not UTF-8.
 
-    watchfiles opens all folders below a watched folder, and fails if a name is not UTF-8. In that case, each
-    readable folder is watched without its subfolders.
+    watchfiles opens all folders in a watched folder, and fails if a name is not UTF-8. In that case, each
+    readable folder is watched without its subfolders. If all names are UTF-8, return an empty set.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
@@ -220,9 +226,9 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. Threads add paths, and the job removes them.
+    """Paths that may have changed. The watching threads add paths, and the job removes them.
 
-    None represents all paths.
+    None means all paths.
     """
 
     def __init__(self) -> None:
@@ -232,7 +238,10 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths. An empty collection means that there was a change outside the files."""
+        """Add paths that may have changed. None means all paths.
+
+        An empty collection means that something else has changed, such as git's HEAD.
+        """
         with self._lock:
             self._everything |= paths is None
             self._paths.update(paths or ())
@@ -240,7 +249,9 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Return whether there are hints, and their paths (None for all paths). Then remove all hints."""
+        """Return whether there are any hints, and the paths in them (None for all paths). Then delete the
+        hints.
+        """
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
@@ -249,4 +260,4 @@ class _Hints:
 
 
 def _do_nothing() -> None:
-    """Do nothing. This function is replaced when the job starts."""
+    """Placeholder for a function that is set when the job starts."""

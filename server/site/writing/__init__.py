@@ -1,1 +1,3 @@
-"""Preparation of writes. If the settings require it, a git remote accepts each write before files change."""
+"""Preparation of writes. If the settings require it, the git remote must accept each write before files
+change.
+"""

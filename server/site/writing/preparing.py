@@ -1,4 +1,4 @@
-"""Preparation of a write: collects the write's file changes without writing any files."""
+"""Preparation of a write: determines which files it changes, without writing any files."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -21,19 +21,18 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# Changes that need more processor time, including git commands, are never prepared under the lock.
+# If preparing a change takes more processor time than this (including git commands), it is never prepared
+# while the write lock is held.
 MAX_LOCKED_CPU_S = 0.05
 
 
 class Arbiter(Protocol):
-    """Interface of the object that sends each write to a git remote, and applies the write after its
-    acceptance.
-    """
+    """Interface to the object that asks a git remote to accept each write, and then applies the write."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """See `Site.write`."""
+        """Write files as described in `Site.write`, after the git remote has accepted the write."""
 
     def commit(
         self,
@@ -42,21 +41,18 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit files with the content that they have now."""
+        """Commit files with their current content."""
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager for checking out an existing commit after its acceptance.
-
-        See the function `agreeing`.
-        """
+        """Context manager around the checkout of an existing commit. See the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before the git remote has accepted it.
+    """A write that is prepared before the git remote has accepted earlier writes.
 
-    It can be prepared several times and on top of other writes. `first` contains the versions on which it was
-    first prepared. `chain` contains the writes before it.
+    It can be prepared several times, based on different writes. `first` contains the document versions on
+    which it was based the first time. `chain` contains the writes before it.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -71,7 +67,10 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Prepare a change on a state. Raises any exception from the change's `prepare`."""
+    """Call the change's `prepare` with a context for the given state. Return what it has prepared.
+
+    Raises any exception from `prepare`.
+    """
     began, first = _seconds_spent(), ahead.first
     first.begin()
     if ahead.chain:
@@ -85,16 +84,18 @@ def prepare_on(
 
 
 def _seconds_spent() -> float:
-    """Return this thread's processor time plus the time it has spent waiting for git commands."""
+    """Return this thread's processor time plus the time that it has spent waiting for git commands, in
+    seconds.
+    """
     return time.thread_time() + seconds_in_git()
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager for checking out an existing commit on top of `base`.
+    """Context manager around the checkout of an existing commit, which is based on the commit `base`.
 
-    If a git remote must accept writes first, it has accepted the commit when the block begins. If other
-    commits reached the remote first, those are checked out and the context manager yields False. Raises
-    RemoteError.
+    If a git remote must accept each write, it has accepted the commit when the block begins. If other commits
+    were pushed to the remote first, these are checked out instead, and the context manager yields False.
+    Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

@@ -1,4 +1,6 @@
-"""Chains of writes. Each write is prepared on top of the writes before it, before any of them is made."""
+"""Chains of writes. Each write is prepared on top of the writes before it, although these have not happened
+yet.
+"""
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -24,13 +26,13 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 
 
 class Chain:
-    """Writes that are prepared but have not been made yet.
+    """Writes that are prepared, but have not changed any files yet. Not thread-safe.
 
-    Not thread-safe. Implements `Files` for changesets.
+    A chain provides the files as they will be after these writes, to changesets for further writes.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """Create an empty chain that is based on the served snapshot `begun`."""
+        """Create an empty chain. `begun` is the snapshot that is served now."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
         self._contents: dict[
@@ -60,7 +62,10 @@ class Chain:
         return path in self._contents
 
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
-        """Return the entries that the files in `writes` had before. `entries` are the site's entries."""
+        """Return the entries that the files in `writes` will have just before these writes, by path.
+
+        They come from this chain, or for files that the chain does not change, from `entries`.
+        """
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
 
@@ -68,7 +73,9 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function that yields earlier versions in the same way as `Context.recent`."""
+        """Return a function like `recent` (see `Context.recent`) that also yields versions that this chain
+        replaces.
+        """
         return partial(self._recent, recent)
 
     def _recent(self, recent: Recent, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
@@ -80,8 +87,8 @@ class Chain:
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
         """Add a write to the chain.
 
-        Return False for a write to media, schemas or symbolic links, because no other write can be prepared
-        on top of it.
+        Return False if no other write can be prepared on top of it, because it changes media, schemas or
+        symbolic links.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -108,9 +115,11 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of other writes, after those other writes were made.
+    """Update writes that were prepared on top of other writes, after those other writes have changed their
+    files.
 
-    `written` are the files from the other writes. Raises ConflictError if one of them has changed since then.
+    `written` contains the files that these other writes have changed. Raises ConflictError if one of them has
+    changed since then.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 
