@@ -1,1 +1,1 @@
-"""Changes to documents, computed as new file texts."""
+"""Changes to documents, which result in new contents for their files."""

@@ -1,4 +1,4 @@
-"""Strict parsing of simple values in a request body, by attribute type."""
+"""Strict parsing of simple values in a request body, such as numbers and dates, by attribute type."""
 
 import math
 import re
@@ -25,9 +25,9 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return an attribute's default value. If it has no default, return its empty value.
+    """Return the default value of an attribute. Without a default, return the type's empty value.
 
-    An invalid default becomes None. A password's default is hashed.
+    If the default is invalid, return None. The default of a password is hashed.
     """
     if attribute.has_default:
         reading: Any = None
@@ -39,18 +39,21 @@ def default_of(attribute: Attribute) -> Any:
     return empty_value(attribute)
 
 
-# The cache saves 0.1 s in each write that uses the default.
+# The cache saves 0.1 s in each write that uses the default of a password.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """Return the hash of a password's default. The hash is cached, because hashing is slow.
+    """Return the hash of a password's default. It is cached, because hashing is slow.
 
-    Several documents may share this hash. This reveals nothing, because the schema shows the default anyway.
+    Several documents can therefore have the same hash. This reveals nothing, because the default is in the
+    schema.
     """
     return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a JSON value according to its attribute's type. Raises Unreadable."""
+    """Parse a JSON value as a value of the given attribute. Raises Unreadable if the attribute does not
+    accept it.
+    """
     kind = attribute.type
     if kind == "boolean":
         return _parse_boolean(tree)
@@ -82,8 +85,9 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp: ISO 8601, possibly partial (`2024-05`), or milliseconds since 1970 as a number or
-    string.
+    """Parse a timestamp in a request: ISO 8601, or milliseconds since 1970 as a number or string.
+
+    An ISO 8601 timestamp may be incomplete, such as `2024-05`.
     """
     tree = _to_whole_number(tree)
     try:
@@ -95,13 +99,17 @@ def _parse_timestamp(tree: Tree) -> str:
 
 
 def _to_whole_number(tree: Tree) -> Tree:
-    """Convert a JSON number such as 5.0 to an int. Other values are returned unchanged."""
+    """Convert a JSON number such as 5.0 to an int. Return all other values unchanged."""
     whole, _, fraction = tree.partition(".") if type(tree) is Plain else ("", "", "")
     return int(whole) if whole.lstrip("-").isdecimal() and not fraction.strip("0") else tree
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the strings in a body that `read_scalar` parses as JSON, including strings in components."""
+    """Yield the strings in the data of a request body that are the values of JSON attributes, also in
+    components.
+
+    `read_scalar` parses these strings as JSON.
+    """
     for attribute, tree in values_in(schema, type_, data):
         if attribute.type == "json" and _is_json_text(tree):
             yield tree
@@ -116,12 +124,12 @@ def _parse_form_value(tree: Tree) -> Tree:
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # It is plain text, not JSON.
+            pass  # The string is not JSON, so it is used as a string.
     return tree
 
 
 def shown(tree: Tree) -> Any:
-    """Return a short form of a value, for use in error messages."""
+    """Return a value in a short form that can be quoted in error messages."""
     if isinstance(tree, str | int | float | bool) or tree is None:
         return tree[:200] if isinstance(tree, str) else tree
     return "a list" if isinstance(tree, list) else "an object"

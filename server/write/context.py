@@ -1,4 +1,4 @@
-"""Context of a change: the current site, and the files as they will be after the change."""
+"""Context of a change: the current state of the site, and the files as they will be after the change."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,9 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-MAX_FILES = 1000  # One write can change at most this many files, including the files of related documents.
+# One write can change at most this many files, including files of documents that it changes through
+# relations.
+MAX_FILES = 1000
 TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
 
 
@@ -35,10 +37,11 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The versions on which a write was first prepared, in the order in which the write looks them up.
+    """The document versions on which a write was based when it was first prepared, in the order of their
+    look-up.
 
-    The settings can require that a git remote accepts each write. If the remote accepts another machine's
-    write first, this write is prepared again.
+    The settings can require that a git remote accepts each write. If the remote accepts a write from another
+    machine first, this write must be prepared again, and is compared with these versions.
     """
 
     def __init__(self) -> None:
@@ -56,13 +59,15 @@ class FirstSeen:
             self._versions.clear()
 
     def again(self) -> None:
-        """Store the recorded versions as the first ones, for all later preparations of the write."""
+        """Treat the versions recorded so far as those of the first preparation, for all later
+        preparations.
+        """
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions on which the write was first prepared.
+        """Return the versions that were looked up at this point when the write was first prepared.
 
-        During the first preparation, these are the versions in `current`.
+        During the first preparation, record and return `current`, the current versions.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -73,12 +78,14 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """View of the site for one change. It contains the snapshot, the files to write, and the current time
-    `now`.
+    """The input and the result of one change. `snapshot` is the current state, and `now` the current time.
 
-    - `touched` maps the path of each file that the change has set or removed to its old document.
+    The change collects its new file contents in `changeset`.
+
+    - `touched` contains the path of each file that the change writes or deletes, with the document that was
+      in it.
     - `recent` yields earlier versions of a document in a locale, newest first.
-    - `first` contains the versions on which the change was first prepared.
+    - `first` contains the versions on which the change was based when it was first prepared.
     """
 
     snapshot: Snapshot
@@ -89,18 +96,19 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
-    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` from earlier steps in the same change
-    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)  # (text, tree) by path
+    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of earlier steps of the same change
+    # by path: the text of a file, and its parsed values
+    _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)
 
     @property
     def layout(self) -> Layout:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for another change that follows this one. Both changes write to the same
+        """Return a context for another change that is based on the result of this one. Both use the same
         changeset.
 
-        Documents that this change replaces are treated as earlier versions.
+        The documents that this change replaces are earlier versions for the other change.
         """
         if not self.touched:
             return self
@@ -111,9 +119,10 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return a context for the next step of the same change. It includes the earlier steps.
+        """Return a context for the next step of the same change, which is based on the result of the steps so
+        far.
 
-        Files changed in the next step are also added to the `touched` of this context.
+        The files that the next step changes are also added to `touched` in this context.
         """
         if not self.touched:
             return self
@@ -132,15 +141,17 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Whether any changed file contained a published version before, or will contain one."""
+        """Whether the change affects published content: one of its files contained a published version or
+        will contain one.
+        """
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
         return any(document is not None and document.status == PUBLISHED for document in documents)
 
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
-        """Return a document's published version and its draft.
+        """Return the published version and the draft of a document in a locale.
 
-        The draft is None unless it has a file of its own.
+        The draft is None if it has no file of its own, because it is identical to the published version.
         """
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -149,9 +160,9 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the version with the given status, or None if it has no file of its own.
+        """Return the version of a document with the given status, or None if it has no file of its own.
 
-        Raises ConflictError if a second file contains the same version.
+        Raises ConflictError if more than one file contains this version.
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
@@ -159,14 +170,16 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys that must change in a document's file to store new values."""
+        """Return the keys that must change in a document's file so that the file contains the values
+        `new`.
+        """
         old = values_of(document)
         if same_values(old, new):
             return {}
         return changed_keys(document.type, old, new, self.tree(document))
 
     def tree(self, document: Document) -> Mapping[str, Tree]:
-        """Return a document's parsed file as a mapping from attribute names to values.
+        """Return the parsed content of a document's file, by attribute name.
 
         Raises ConflictError if the file can't be read.
         """
@@ -179,12 +192,13 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file after changing some attributes. Raises ConflictError."""
+        """Return the text of a document's file after changes to some attributes. Raises ConflictError."""
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
-            keys = {**keys, body.name: WRITTEN_NULL}  # An empty body would be read as the default.
+            # Without an explicit null, an empty body would be read as the attribute's default.
+            keys = {**keys, body.name: WRITTEN_NULL}
         with unreadable(document.path):
             return change_text(document.path, self._text(document), type_.body, keys)
 
@@ -194,14 +208,17 @@ class Context:
         return text
 
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
-        """Change keys in the file of a document that the request changes only indirectly.
+        """Change keys in the file of a document that changes only because another document was written.
 
         Its timestamps stay the same.
         """
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:
-        """Set the text of another document's file. Raises ValidationError if too many files change."""
+        """Set the text of a file that does not belong to the document in the request.
+
+        `old` is the document in the file. Raises ValidationError if the write changes too many files.
+        """
         self._refuse_too_many(path)
         self._put(path, text, old)
 
@@ -218,9 +235,10 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of a version's file. The file must be new or contain one of the `known` versions.
+        """Set the text of the file of a document's version. The file must be new, or contain one of the
+        `known` versions.
 
-        Raises ConflictError if the file belongs to another document or can't be read now.
+        Raises ConflictError if the file belongs to a different document or can't be read now.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
@@ -230,13 +248,16 @@ class Context:
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
-        """Remove a version's file. Raises ConflictError if the file can't be read now."""
+        """Delete the file of a document's version. Raises ConflictError if the file can't be read now."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Remove the file of another document. Raises ValidationError if too many files change."""
+        """Delete the file of a document other than the one in the request.
+
+        Raises ValidationError if the write changes too many files.
+        """
         self._refuse_too_many(document.path)
         self.remove(document)
 
@@ -249,7 +270,9 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert errors about an unreadable file to a ConflictError that contains the path."""
+    """Context manager: convert errors because a file can't be read to a ConflictError with the path of the
+    file.
+    """
     try:
         yield
     except SyntaxProblem as error:
@@ -258,5 +281,5 @@ def unreadable(path: str) -> Iterator[None]:
 
 
 def values_of(document: Document) -> Values:
-    """Return a document's attributes by name."""
+    """Return the values of a document's attributes, by attribute name."""
     return dict(zip(document.type.attributes, document.values, strict=True))

@@ -28,10 +28,10 @@ from server.write.write_timestamps import (
 
 @dataclass(frozen=True, slots=True)
 class DraftMerge:
-    """The versions of a document to which a change is applied.
+    """The versions of a document in a locale to which a change is applied.
 
-    `draft` is the draft to change or publish. `hidden_draft` is a draft that the author has no permission to
-    read. The author's change must not publish it.
+    `draft` is the draft that the change edits or publishes. `hidden_draft` is a draft that the author of the
+    change has no permission to read, so the change must not publish it.
     """
 
     published: Document | None
@@ -40,7 +40,7 @@ class DraftMerge:
 
     @property
     def base(self) -> Document | None:
-        """Return the version that the change starts from. Return None if only a hidden draft exists."""
+        """Return the version from which the change starts. Return None if there is only a hidden draft."""
         return self.draft or self.published
 
 
@@ -49,8 +49,8 @@ def plan_merge(
 ) -> DraftMerge:
     """Return the versions to which a change is applied.
 
-    Set `of_draft` for a change that writes a draft and publishes nothing. Set `blind` if the author has no
-    permission to read drafts.
+    `published` and `draft` are the existing versions. Set `of_draft` for a change that writes a draft and
+    publishes nothing. Set `blind` if the author of the change has no permission to read drafts.
     """
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
@@ -65,9 +65,9 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the draft. If the draft has no file yet, create one.
+    """Write new values to the file of the draft. If there is no such file, create it.
 
-    If `always` is set, the file is written with new timestamps even if the values have not changed.
+    If `always` is set, the file is written with a new updatedAt even if the values have not changed.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -95,7 +95,7 @@ def write_published(
 ) -> None:
     """Publish new values. If there is a draft, its file becomes the published file.
 
-    If `always` is set, the file is written with new timestamps even if the values have not changed.
+    If `always` is set, the file is written with a new updatedAt even if the values have not changed.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -117,7 +117,7 @@ def write_published(
 
 
 def _rely_on(context: Context, *versions: Document | None) -> None:
-    """Record that a change writes nothing because these versions already have its values.
+    """Record that nothing is written because the files of these versions already contain the new values.
 
     If one of the files has just been edited by hand, the change is prepared again.
     """
@@ -137,9 +137,9 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Remove the draft's file if the draft is identical to the published version. Return whether it was.
+    """Delete the file of the draft if the draft is identical to the published version. Return whether it was.
 
-    `edited` are the draft's values, and `live` the published values.
+    `edited` are the values of the draft, and `live` are the published values.
     """
     if draft is None or not same_values(live, edited):
         return False

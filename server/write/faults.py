@@ -1,4 +1,4 @@
-"""Faults in a request body, and the single error that reports all of them."""
+"""Faults in a request body, and the error response that lists all of them."""
 
 import json
 import math
@@ -15,11 +15,11 @@ from server.formats.tree import Plain, Tree, size_of
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
 
-MAX_FAULTS = 100  # An error lists at most this many faults.
-MAX_QUOTED_VALUES = 100  # Larger lists and objects are not quoted.
+MAX_FAULTS = 100  # The error lists at most this many faults.
+MAX_QUOTED_VALUES = 100  # Lists and objects with more values are not quoted.
 MAX_QUOTE_CHARS = 2000  # Longer values are truncated.
-UNSAID: Any = object()  # used as a fault's value if the body contains no value at the path
-# Requests get Strapi's messages, on which clients rely, instead of those for problems in files.
+UNSAID: Any = object()  # value of a fault if the body contains no value at the fault's path
+# For faults in requests, clients rely on Strapi's messages. These replace the messages for problems in files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -30,7 +30,9 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a body: the path of the value, a message that omits the path, and the value."""
+    """One fault in a request body: the path of the invalid value, a message without the path, and the
+    value.
+    """
 
     path: KeyPath
     sentence: str
@@ -38,17 +40,17 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """Return an error that lists the faults with their paths, but at most MAX_FAULTS of them."""
+    """Return an error that lists the given faults with their paths. At most MAX_FAULTS of them are listed."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error that Strapi would return for a body, with the faults sorted in the order of the
+    """Return the error for a request body as Strapi would return it, with the faults in the order of the
     schema.
 
-    If the body contains a value at a fault's path, the error quotes that value.
+    If the body contains a value at the path of a fault, the error quotes that value.
     """
     places = [_Place.find(schema, type_, body, fault.path) for fault in faults]
     ordered = sorted(zip(places, faults, strict=True), key=lambda pair: pair[0].order)
@@ -87,7 +89,9 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a body, with its attribute, its value, and its position in the schema for sorting."""
+    """A path in a request body, with the attribute, the value, and the position in the schema (for
+    sorting).
+    """
 
     order: tuple[int, ...]
     attribute: Attribute | None
@@ -110,7 +114,7 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """Return the value for quoting in an error. Passwords are omitted."""
+        """Return the value at this path for quoting in an error. Passwords are omitted."""
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -127,9 +131,10 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """Return the type of a component value.
+    """Return the type of the component in the value `tree` of an attribute.
 
-    Return None if the value is not a component, or if it is a list of components.
+    `listed` means that the value is an item in a list. Return None if the value is not a component, or if it
+    is a list of components.
     """
     if attribute is None or not attribute.holds_components:
         return None
@@ -142,9 +147,9 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value for quoting in an error. Long values are shortened.
+    """Return a value in a form that can be quoted in an error. Long values are shortened.
 
-    Numbers that were sent as strings are converted to numbers.
+    If a number was sent as a string, it is quoted as a number.
     """
     if tree is UNSAID:
         return UNSAID

@@ -1,4 +1,6 @@
-"""Parsing of media attributes in a request body. A value is one file, a list, or files to add and remove."""
+"""Parsing of the values of media attributes in a request body: one file, a list, or files to add and
+remove.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +17,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, refuse_operations
 
-# Other keys that media files have in Strapi. Clients may send them back, so they are ignored.
+# Other keys of media files in Strapi. Clients may send them back to Bifolio, so they are ignored.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -23,18 +25,22 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for media attributes, based on one snapshot. It appends invalid values to `faults`."""
+    """Parser for the values of media attributes in a request body. Faults are appended to `faults`.
+
+    It looks up media files in one snapshot.
+    """
 
     snapshot: Snapshot
     locale: str  # the site's default locale, in which all media files are stored
     faults: list[Fault] = field(default_factory=list)
-    # files by numeric id as a string; filled at the first lookup
+    # media files by numeric id (as a string); filled at the first look-up
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Return the attribute's new upload paths. `current` are its current upload paths.
+        """Parse the value of a media attribute. Return the upload paths of its files after the change.
 
-        Raises ValidationError for an unknown key: only the keys of media files and operations are allowed.
+        `current` are the upload paths of its current files. Raises ValidationError for a key that is neither
+        a key of media files nor an operation (`connect`, `disconnect` or `set`).
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)
@@ -45,7 +51,9 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Apply `disconnect` and `connect`. If there is a `set`, apply only that."""
+        """Return the upload paths after the operations `disconnect` and `connect`, or only after `set` if it
+        is given.
+        """
         refuse_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
@@ -57,9 +65,10 @@ class MediaInput:
     def _files(
         self, value: Any, path: KeyPath, *, known: bool = True, must_exist: bool = True
     ) -> tuple[str, ...]:
-        """Return the files that a value refers to, without duplicates.
+        """Return the upload paths of the media files that a value refers to, without duplicates.
 
-        If `known` is set, unknown keys in objects are rejected.
+        If `known` is set, an object with an unknown key raises ValidationError. A missing file is a fault. If
+        `must_exist` is not set, unknown numeric ids are ignored instead.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):
@@ -82,7 +91,9 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the key of the media file with a numeric id or documentId, or None if there is none."""
+        """Return the upload path of the media file with a numeric id or documentId, or None if there
+        is none.
+        """
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item
         file = None

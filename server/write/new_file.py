@@ -1,4 +1,4 @@
-"""The file for a new version: its name, location and text."""
+"""The file for a new version of a document: its path and its content."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _DEVICE_NAMES = frozenset(
 
 
 def write_new(context: Context, address: Address, document_id: str, values: Values, path: str) -> None:
-    """Write a version that has no file yet to the given path."""
+    """Create the file for a version of a document at the given path."""
     type_ = address.type
     trees = encode_attributes(type_, [values[name] for name in type_.attributes])
     claim = context.layout.claim(path)
@@ -38,11 +38,11 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return an unused path for a new document. Raises ConflictError if there is none.
+    """Return an unused path for the file of a new document. Raises ConflictError if there is none.
 
-    The file of a single type has the type's singular name. For other types, the file name is determined by
-    `options.fileName`. Without that option, it is the value of the uid attribute, or else `otherwise`, or
-    else the document's id. If the name is already used, the id is appended.
+    The file of a single type has the type's singular name. For a collection type, `options.fileName`
+    determines the file name. Without that option, it is the value of the uid attribute, or else `otherwise`,
+    or else the document's id. If the name is already used, the document's id is appended.
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
@@ -79,10 +79,10 @@ def _is_path(text: str, folders: int) -> bool:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a uid can be used as a file name on every system and needs no quoting in a shell.
+    """Whether a uid can be a file name on every operating system, and needs no quotes in a shell.
 
-    Only ASCII characters are allowed, because file systems encode other letters in different ways. This check
-    is needed because a draft's uid may be any string.
+    Only ASCII characters are allowed, because file systems encode other letters in different ways. The check
+    is necessary because the uid of a draft may be any string.
     """
     return (
         len(text) <= MAX_NAME_BYTES

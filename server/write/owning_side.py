@@ -1,7 +1,8 @@
-"""Relations written through their derived side, and targets that only one document may refer to.
+"""Changes to relations that are stored in the files of other documents.
 
-A relation is stored in the files of its owning side. A request can also write the other side, which is called
-the derived side. Such a request changes the files of the owning side, in the request's locale and status.
+A relation is stored in the files of its owning side. The other side is derived from it. If a request writes
+the derived side, the files of the owning side are changed, in the request's locale and status. The same
+applies if a target may belong to only one document: it is removed from the files of the others.
 """
 
 from collections.abc import Iterable, Set
@@ -22,11 +23,11 @@ NO_IDS: Set[Any] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Relinker:
-    """Writer of relations in other documents' files. `drafts_only` means that the request writes a draft.
+    """Writer of relations in the files of other documents, in one locale.
 
-    `blind` means that the author has no permission to read drafts. Then only the targets in the request are
-    published. The document that is being written is skipped, because its own write stores its relations to
-    itself.
+    `drafts_only` means that the request writes a draft. `blind` means that the author has no permission to
+    read drafts. In that case, only the relations in the request are published, and not those in drafts. The
+    document in the request is skipped, because its own write stores its relations to itself.
     """
 
     context: Context
@@ -35,15 +36,18 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return a Relinker for more relations, in the given locale. It includes the changes so far."""
+        """Return a Relinker for further relations in the given locale, which is based on the changes
+        so far.
+        """
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
-        """Add or remove references to a document in the owning documents of a derived relation.
+        """Change a derived relation of a document, by changing the files of the documents on the owning side.
 
-        If the document is published, changes to this relation that were only in the owners' drafts are
-        published too. A document whose type has no drafts is treated as published. In this case, the owners
-        in the request refer to it in both versions, even if their draft already does.
+        `links` is the change in the request. If the document is published, changes to this relation that are
+        only in drafts of the owning documents are published, too. A document whose content type has no drafts
+        is treated as published. In that case, the owning documents in the request refer to it in both their
+        versions, even if their draft already does.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -69,8 +73,9 @@ class Relinker:
             self._publish(owner, owning, target, kept, but=(old_owners | new_owners | {own}) - kept)
 
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
-        """If owners' drafts refer to a document that was just published, make their published versions refer
-        to it.
+        """Publish a derived relation of a document that was just published.
+
+        The published versions of the owning documents then refer to it if their drafts do.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
@@ -79,9 +84,10 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Copy references to a target from the owners' drafts to the owners' published versions.
+        """Let the published versions of owning documents refer to `target` if the document is in `drafts`,
+        and only then.
 
-        The owners in `but` are skipped.
+        The documents in `but` are skipped.
         """
         if not owner.draft_publish:
             return
@@ -98,7 +104,10 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """Remove the targets of an exclusive relation (one-to-one or one-to-many) from other documents."""
+        """Remove the new targets of a one-to-one or one-to-many relation from all other documents.
+
+        In such a relation, a target may belong to only one document.
+        """
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
 
@@ -115,7 +124,7 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Remove targets from documents in other locales too, if the targets are not localized.
+        """Remove targets from documents in other locales as well, if the targets are not localized.
 
         The documents in `kept` are skipped.
         """

@@ -1,6 +1,7 @@
-"""Password hashing for request bodies.
+"""Hashing of the passwords in request bodies.
 
-Passwords are hashed before the write begins, because hashing is slow and only one write can run at a time.
+Passwords are hashed before the write lock is acquired, because hashing is slow and only one write at a time
+can hold the lock.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +18,10 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the data from request bodies, with all passwords hashed.
+    """Return the data from request bodies, in which all passwords are hashed.
 
-    Raises ValidationError if there are more than MAX_PASSWORDS passwords. Raises BusyError if too many other
-    passwords are being hashed.
+    `bodies` contains the content type and the data of each. Raises ValidationError if there are more than
+    MAX_PASSWORDS passwords, and BusyError if too many other passwords are being hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
@@ -35,7 +36,7 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each value in a body together with its attribute, including values in components.
+    """Yield each value in the data of a request body with its attribute, including values in components.
 
     Unknown keys are skipped.
     """
@@ -68,7 +69,8 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # A string with unprintable characters may be invalid. Validation rejects it, or hashes it later.
+        # A string with unprintable characters may be an invalid password. Validation rejects it or hashes it
+        # later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

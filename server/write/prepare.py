@@ -1,8 +1,8 @@
-"""Preparation of write requests: computes the changed files and checks them against the current site.
+"""Preparation of write requests: determines the new content of files, and checks it against the current site.
 
-Each function receives a request and a context. It adds the changed files to `context.changeset` and returns
-the document's id. `Site.write` calls the function. If the site has changed in between, `Site.write` calls it
-again with a new context.
+Each function receives a request and a context. It adds the changed files to `context.changeset`, and returns
+the id of the document. `Site.write` calls the function, and calls it again with a new context if the site has
+changed in the meantime.
 
 All functions raise ValidationError for data that the schema does not allow. They raise PreconditionError if
 `If-Match` does not match the current version and the changes can't be merged.
@@ -51,13 +51,13 @@ def update(request: WriteRequest, context: Context) -> str:
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """Set the values in a single type's document. If the document does not exist, create it."""
+    """Set the values of a single type's document. If the document does not exist, create it."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """Delete a document in the request's locales. Return its id, or "" if it did not exist.
+    """Delete a document in the locales in the request. Return its id, or "" if it did not exist.
 
     Unknown locales are ignored.
     """
@@ -66,7 +66,10 @@ def delete(request: WriteRequest, context: Context) -> str:
 
 
 def unpublish(request: WriteRequest, context: Context) -> str:
-    """Unpublish a document in the request's locales. Raises NotFoundError if it exists in none of them."""
+    """Unpublish a document in the locales in the request.
+
+    Raises NotFoundError if the document exists in none of them.
+    """
     address = _matched_draft_address(request, context)
     document_id = address.document_id or ""
     publication.unpublish(context, address.type, document_id, request.locales)
@@ -74,7 +77,7 @@ def unpublish(request: WriteRequest, context: Context) -> str:
 
 
 def discard(request: WriteRequest, context: Context) -> str:
-    """Discard the drafts of a published document in the request's locales.
+    """Discard the drafts of a published document in the locales in the request.
 
     Raises NotFoundError if the document does not exist, and ValidationError if there is no draft to discard.
     """
@@ -85,9 +88,9 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare several writes. Each write is based on the result of the earlier ones.
+    """Prepare several writes in order. Each is based on the results of the earlier ones.
 
-    Returns, for each write, its result and whether it was merged with another change.
+    Return, for each write, what its function returns, and whether it was merged with someone else's change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -98,7 +101,9 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """Prepare one write. The result is the same as from `batch`, but errors do not mention a batch."""
+    """Prepare a single write. The result has the same form as that of `batch`, but errors do not mention a
+    batch.
+    """
     [(prepare, operation)] = request.operations
     return (_with_merge_flag(prepare, operation, context),)
 
@@ -109,11 +114,11 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    """Return `written` unchanged.
+    """Return `written`, or raise ForbiddenError if the caller may write only drafts but published content
+    changes.
 
-    Raises ForbiddenError if the caller may write only drafts but the write changes published content. A draft
-    can change published content through a relation that is stored on the other side, for example on a type
-    without drafts.
+    A change to a draft can affect published content through a relation that is stored in the file of another
+    document, for example because its content type has no drafts.
     """
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
@@ -155,9 +160,9 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version on which a change was first prepared, if another machine has changed it since then.
+    """Return the version on which a change was first based, if another machine has changed it since then.
 
-    Returns None during the first preparation. Raises OvertakenError if the version was created or deleted
+    Return None during the first preparation. Raises OvertakenError if the version was created or deleted
     since then.
     """
     (first,) = context.first.of((current,))
@@ -188,7 +193,7 @@ def _names(address: Address, current: Document | None) -> dict[str, object]:
 
 
 def _check_match(request: WriteRequest, address: Address, context: Context) -> Address:
-    """Check `If-Match` and return the request's address.
+    """Check `If-Match`, and return the address in the request.
 
     Raises OvertakenError if another machine has changed the document since the first preparation.
     """
@@ -203,10 +208,10 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check `If-Match` and return the address, including the id, of a document in the requested locales.
+    """Check `If-Match`, and return the address in the request with the id of the document.
 
-    Raises NotFoundError if the document exists in none of them. Raises ConflictError if its type no longer
-    has drafts.
+    Raises NotFoundError if the document exists in none of the requested locales. Raises ConflictError if its
+    content type no longer has drafts.
     """
     address, locales = _check_match(request, _address(request, context), context), request.locales
     type_ = address.type
@@ -223,9 +228,9 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that a change is based on, if the change must be merged with later changes.
+    """Return the version that the client has edited, if the change must be merged with later changes to it.
 
-    Returns None if no merge is needed, or if the caller must not learn whether the document has drafts.
+    Return None if no merge is necessary, or if the caller must not learn whether the document has a draft.
     """
     current = _current(address, context)
     may_learn = not address.draft or may_read_drafts(request.actor, address.type)
@@ -239,10 +244,10 @@ def _address(request: WriteRequest, context: Context) -> Address:
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """Return an address that contains the type from the current schema.
+    """Return an address with the content type from the current schema, which may be newer than the request.
 
-    Raises NotFoundError if the type no longer exists. Raises ConflictError if the settings or schemas have
-    changed and no longer allow the address.
+    Raises NotFoundError if the content type no longer exists. Raises ConflictError if the settings or schemas
+    have changed and no longer allow the address.
     """
     address = _with_current_type(address, context)
     _require_fit(address, context)
@@ -257,7 +262,7 @@ def _with_current_type(address: Address, context: Context) -> Address:
 
 
 def _require_fit(address: Address, context: Context) -> None:
-    """Raise ConflictError if the settings or schemas have changed and no longer allow an address."""
+    """Raise ConflictError if the settings or schemas have changed and no longer allow the address."""
     known_locales = (
         context.settings.locales.default,
         *(context.settings.locales.available if address.type.localized else ()),
@@ -267,8 +272,9 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """Return the version to compare with `If-Match`, which is the version that a GET would return. Returns
-    None for a new document.
+    """Return the version that a GET request to this address returns, with which `If-Match` is compared.
+
+    For a new document, return None.
     """
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)

@@ -1,4 +1,4 @@
-"""Actions on published documents: discarding a draft, and unpublishing."""
+"""Discarding drafts, and unpublishing."""
 
 from collections.abc import Iterable
 
@@ -20,12 +20,13 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 
 
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
-    """Discard the drafts of a published document in some locales.
+    """Discard the drafts of a published document in the given locales.
 
-    Shared attributes return to their published values, also in the drafts in other locales. Relations stored
-    in other documents stay as they are. Raises ValidationError if the document is not published in these
-    locales, or if there is no draft to discard. Set `blind` if the caller has no permission to read drafts.
-    Then a missing draft raises no error, because the error would reveal whether a draft exists.
+    Attributes that all locales share get their published values again, also in the drafts in other locales.
+    Relations that are stored in other documents are not changed. Raises ValidationError if the document is
+    not published in these locales, or if there is no draft to discard. Set `blind` if the caller has no
+    permission to read drafts. In that case, a missing draft raises no error, which would reveal whether there
+    is a draft.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -44,7 +45,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
 
 
 def _shared(type_: Type, published: Document, draft: Document) -> Values:
-    """Return the published values of the shared attributes that the draft has changed."""
+    """Return the published values of those shared attributes that have different values in the draft."""
     live, edited = values_of(published), values_of(draft)
     names = (a.name for a in type_.attributes.values() if type_.localized and not a.localized)
     return {name: live[name] for name in names if not same_values(live[name], edited[name])}
@@ -53,7 +54,10 @@ def _shared(type_: Type, published: Document, draft: Document) -> Values:
 def _share(
     context: Context, type_: Type, document_id: str, discarded: tuple[str, ...], shared: Values
 ) -> None:
-    """Restore the published values of shared attributes in the drafts in other locales."""
+    """Write the published values of shared attributes to the drafts in other locales.
+
+    `discarded` are the locales whose drafts are discarded.
+    """
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
         if draft is None or (locale in discarded and published):
@@ -68,7 +72,7 @@ def _share(
 
 
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
-    """Unpublish a document in some locales. Existing drafts are preserved.
+    """Unpublish a document in the given locales. Existing drafts are not changed.
 
     Raises ConflictError if two files contain the published version, or if its file can't be changed.
     """
@@ -83,7 +87,7 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Turn the published file into a draft, by renaming it or by setting its draft key."""
+    """Convert the file of the published version to a draft, by renaming it or by setting its draft key."""
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

@@ -1,7 +1,7 @@
-"""Rebase of a change onto the current version, if someone else has changed the document in the meantime.
+"""Rebase of a change onto the current version of a document, if someone else has changed it in the meantime.
 
-`documents.three_way_merge` merges both changes. If they overlap, the error contains the conflicting values,
-except for values that the caller has no permission to see.
+`documents.three_way_merge` merges both changes. If they overlap, the error contains the conflicting values
+that the caller has permission to see.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,9 +27,10 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """Return the version that `If-Match` identifies, as an earlier GET request returned it.
+    """Return the earlier version of a document that the `If-Match` header identifies, as a GET request
+    returned it.
 
-    Raises UnknownVersionError if the version can't be found.
+    Raises UnknownVersionError if this version can't be found.
     """
     for document in _versions_shown(current, address, context):
         if is_named(if_match, document):
@@ -38,9 +39,10 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 
 
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
-    """Yield the versions that a GET request to an address may have returned earlier.
+    """Yield the versions that earlier GET requests to an address may have returned.
 
-    For a draft, this includes published versions, because a GET returns those if there is no draft.
+    If the address is that of a draft, published versions are included, because a GET request returns the
+    published version if there is no draft.
     """
     published, _ = context.versions(current.type, current.document_id, current.locale)
     recent = context.recent(current.type, current.document_id, current.locale)
@@ -58,10 +60,11 @@ def rebase(
     earlier: Document,
     now: list[Document] | None = None,
 ) -> Change:
-    """Convert a change to an earlier version into a change to the current version.
+    """Convert a change that is based on the version `earlier` to a change that is based on the current
+    version.
 
-    `now` are the current versions. If it is not given, they are looked up. Raises OverlapError if someone
-    else has changed the same attributes, and ValidationError for faults.
+    `now` are the current versions; by default, they are looked up. Raises OverlapError if someone else has
+    changed the same attributes, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -76,7 +79,8 @@ def rebase(
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        values, by_id = merged.values or values, False  # Only the body contains ids from the earlier version.
+        # Ids that refer to the earlier version can only be in the request body.
+        values, by_id = merged.values or values, False
     return _as_change(change, type_, values, values_of(current))
 
 
@@ -97,7 +101,7 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
         return links.apply(current, to_many=to_many) == targets
-    except ValidationError:  # A position refers to a missing target.
+    except ValidationError:  # A target was placed before or after another target that is missing.
         return False
 
 
@@ -107,7 +111,8 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the three versions of each conflicting attribute that the caller is permitted to see.
+    """Return the conflicting attributes that the caller has permission to see, each with its values in all
+    three versions.
 
     The values are omitted if they are too large for a response.
     """

@@ -1,4 +1,6 @@
-"""Parsing of relations in a request body: `set`, `connect` and `disconnect`, in short and long form."""
+"""Parsing of the values of relations in a request body: `set`, `connect` and `disconnect`, in short and long
+form.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,14 +19,14 @@ CIRCULAR_MESSAGE = (
 )
 
 Target = Any  # a documentId, or in a morph relation (uid, documentId)
-# Returns the target that an item identifies. The last argument is whether the target must exist; if not,
-# None is returned for an unknown number.
+# A function that returns the target that an item in a body identifies. The last argument is whether the
+# target must exist. If not, None is returned for an unknown number.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """One target to connect. Its position is `start`, `end`, or `before` or `after` another target."""
+    """One target to connect, and its position: `start`, `end`, or `before` or `after` another target."""
 
     target: Target
     place: str = "end"
@@ -33,10 +35,11 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """A change to a relation. If `set` is not None, it replaces all targets and the other operations are
+    """The change to a relation in a request. If `set` is given, it replaces all targets, and all else is
     ignored.
 
-    Targets whose type is in `kept` are preserved, because the caller has no permission to see them.
+    Existing targets of the content types in `kept` stay in the relation, because the caller has no permission
+    to see them.
     """
 
     set: tuple[Target, ...] | None = None
@@ -45,9 +48,10 @@ class Links:
     kept: frozenset[str] = frozenset()
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets after the change.
+        """Return the targets of the relation after the change. `current` are its current targets.
 
-        Raises ValidationError if a target is placed next to a target that is not connected.
+        Raises ValidationError if the change places a target before or after a target that is not in the
+        relation.
         """
         if self.set is not None:
             targets_set = tuple(dict.fromkeys(self.set)) if to_many else self.set[-1:]
@@ -64,9 +68,10 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the new targets, with the preserved targets at their old positions.
+        """Return the targets in `set` together with the existing targets that the caller has no permission to
+        see.
 
-        In a to-one relation, the new target replaces the preserved one.
+        The latter keep their positions. In a to-one relation, the new target replaces the existing one.
         """
         if targets_set and not to_many:
             return targets_set
@@ -79,11 +84,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored targets after a change to the derived side, if a document has a relation to
-        itself.
+        """Return the stored targets of a document that is related to itself, after a change to the derived
+        side.
 
-        `target` is the document's own entry in `current`. The positions in the change are ignored, because
-        they apply only to the derived side.
+        `target` is the document itself as a target. The positions in the change are ignored, because they
+        apply only to the derived side.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -99,9 +104,9 @@ class Links:
 
 
 class _Sequence:
-    """Ordered targets without duplicates, as a doubly linked list. Moving a target takes constant time.
+    """Ordered targets without duplicates, as a doubly linked list. It takes constant time to move a target.
 
-    None represents both the beginning and the end.
+    None marks both the beginning and the end of the list.
     """
 
     def __init__(self, targets: Iterable[Target]) -> None:
@@ -130,11 +135,11 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
-    """Yield the connects in their original order, but move each one after the target it refers to, if
-    necessary.
+    """Yield the targets to connect in their original order, except that a target that is placed before or
+    after another target in the same request comes after that other target.
     """
     placed_targets, ready = set(targets), list[int]()
-    waiting: dict[Target, list[int]] = {}  # indexes of the connects waiting for a target
+    waiting: dict[Target, list[int]] = {}  # by target: indexes of the connects that must come after it
     for number, connect in enumerate(connects):
         if connect.place not in ("before", "after") or connect.other in placed_targets:
             ready.append(number)
@@ -149,7 +154,9 @@ def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Itera
 
 
 def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
-    """Return the error for positions that form a circle or refer to a target that is not connected."""
+    """Return the error for positions that refer to each other in a cycle, or to a target that is not in the
+    relation.
+    """
     others = {connect.target: connect.other for connect in waiting}
     target, seen = next(iter(others)), set[Target]()
     while others[target] in others:
@@ -168,16 +175,18 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse the change to a relation in a body (spec.md 4.3.3). `resolve` finds or rejects a target.
+    """Parse the value of a relation in a request body (spec.md 4.3.3). `resolve` finds or rejects each
+    target.
 
-    A target may be a populated object, whose other keys are ignored. Raises ValidationError for invalid
-    values.
+    A target may be an object from a response with `populate`, whose other keys are ignored. Raises
+    ValidationError for invalid values.
     """
     if value is None:
         return Links(set=())
     if not isinstance(value, dict) or _is_item(attribute, value):
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
-    if not (attribute.morph and attribute.derived):  # Strapi ignores other keys there.
+    # Strapi ignores other keys in this side of a morph relation.
+    if not (attribute.morph and attribute.derived):
         refuse_operations(value, path)
     targets_set = None
     if value.get("set") is not None:
@@ -193,10 +202,10 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Split the value of a relation by the locales of its targets.
+    """Divide the value of a relation into one value for each locale of its targets.
 
-    The locale of a target comes from its `locale`. If that is missing, it is the locale of the version with
-    the target's `id`, or else the default locale.
+    The key `locale` of a target determines its locale. Otherwise, this is the locale of the version with the
+    target's numeric `id`, or else the default locale.
     """
     uid = attribute.target or ""
 
@@ -224,7 +233,9 @@ def divide_by_locale(
 
 
 def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
-    """Raise ValidationError if the value contains a key other than relation operations and `options`."""
+    """Raise ValidationError if an object contains a key other than `set`, `connect`, `disconnect` and
+    `options`.
+    """
     for key in value:
         if key not in (*OPERATIONS, "options"):  # `options` has no effect.
             dotted = attribute_path(path)
@@ -233,17 +244,17 @@ def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects that identify targets in a value."""
+    """Yield the objects in the value of a relation that identify a target."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items that must contain their type in a stored morph relation. For invalid items, yield None.
+    """Yield the items in the value of a stored morph relation that must contain the type of their target.
 
-    The value of a to-many relation must be a list, also within an operation.
+    For an invalid item, yield None. The value of a to-many relation must be a list, also within an operation.
     """
     if value is True:
-        return  # The check of relation values rejects it.
+        return  # The validation of relations rejects such a value.
     operations = isinstance(value, dict) and any(key in value for key in (*OPERATIONS, "options"))
     for items in [value.get(key) or [] for key in OPERATIONS] if operations else [value]:
         if isinstance(items, list):
@@ -275,7 +286,8 @@ def _connect(attribute: Attribute, item: Any, path: KeyPath, resolve: Resolve) -
             if attribute.polymorphic and isinstance(item, dict):
                 uid = position.get("__type", item.get("__type"))
                 neighbour = {"__type": uid, "documentId": neighbour}
-            other = resolve(attribute, neighbour, path, True)  # A hidden draft is treated as missing.
+            # A draft that the caller may not see is treated as missing.
+            other = resolve(attribute, neighbour, path, True)
             if other == target:
                 raise ValidationError(CIRCULAR_MESSAGE)
             return Connect(target, place, other)

@@ -1,4 +1,4 @@
-"""Write requests as plain values. They depend neither on HTTP nor on the site's state."""
+"""Write requests as plain data, without references to HTTP or to the state of the site."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,10 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Address of a version. The id is None for a new document or a single type's document."""
+    """Which version of a document a request writes: content type, id, locale, and whether it is the draft.
+
+    The id is None for a new document, or for the document of a single type.
+    """
 
     type: Type
     document_id: str | None
@@ -31,22 +34,22 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    """Return no attributes."""
+    """Return an empty mapping. Used if the client may see no conflicting attributes."""
     return {}
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """A change to one version, with the `data` from the body and the condition from `If-Match`.
+    """A request to change one version of a document, with the `data` in the body and the `If-Match` header.
 
-    - If `merge` is set and the condition is not met, the change is merged with later changes. If they
-      overlap, the error contains conflicting attributes. `show` returns those that the actor is permitted to
-      see.
-    - `actor` is the caller, whose permission to write has already been checked. The new relations can refer
-      only to types for which the actor has the permission to find documents.
-    - `drafts_only` means that the actor is permitted to write drafts, but not to change anything published.
-    - `users` are the possible targets of relations to users.
-    - `locales` are the locales in which to delete, unpublish or discard.
+    - `merge`: if `If-Match` does not match the current version, merge the change with later changes. If the
+      changes overlap, the error contains the conflicting attributes that `show` returns: those that the actor
+      has permission to see.
+    - `actor` is the caller. Its permission to write was already checked. New relations can only have targets
+      of content types for which the actor has the `find` permission.
+    - `drafts_only` means that the actor has permission to write drafts, but not to change published content.
+    - `users` are the users to which relations can refer.
+    - `locales` are the locales in which a document is deleted, unpublished, or its drafts are discarded.
     """
 
     address: Address
@@ -62,6 +65,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several changes that succeed or fail together. Each is a function in `prepare` with its request."""
+    """Several writes, which either all succeed or are all rejected.
+
+    Each is a function in `write.prepare` with its request.
+    """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

@@ -1,4 +1,4 @@
-"""Shared attributes: a change to such an attribute is copied to the document's other locales."""
+"""Attributes with the same value in all locales: a change to one is copied to the files for other locales."""
 
 from collections.abc import Collection
 
@@ -14,14 +14,14 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write the changed shared attributes to the document's other locales.
+    """Write changed values of shared attributes to the files of the document for other locales.
 
-    A change to a draft is written to the drafts in other locales. A change to a published version is written
-    to both versions in each locale.
+    A change to a draft is written only to the drafts in other locales. A change to a published version is
+    written to both versions in each locale.
 
-    `guesses` are attributes with private values in the body. If one of them is shared, the drafts are written
-    even if their values have not changed. Otherwise an unchanged file would reveal that the client guessed a
-    private value.
+    `guesses` are the attributes for which the body contains a private value. If one of them is shared, the
+    drafts are written even if their values do not change. Otherwise, a client could guess a private value,
+    and learn from an unchanged file that the guess is right.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

@@ -1,4 +1,7 @@
-"""Source text of a document's file: masking passwords, preserving unknown keys, and replacing the text."""
+"""The text of a document's file as clients can read and replace it. Passwords in it are masked.
+
+The module also reads and writes the keys that the content type does not define.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,33 +40,36 @@ from server.write.write_timestamps import stamp_text
 # --- masking --------------------------------------------------------------------------------------
 
 _HIDDEN_NEW = Plain("(hidden anew)")
-_MIN_MASKED_CHARS = 8  # Shorter passwords are masked only in password attributes.
+_MIN_MASKED_CHARS = 8  # A shorter password is masked only where it is the value of a password attribute.
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text in which passwords are masked, and the passwords in the order of their masks."""
+    """A text in which passwords are replaced by masks, and the original passwords in the order of the
+    masks.
+    """
 
     text: str
     passwords: tuple[str, ...] = ()
-    strays: bool = False  # whether there are passwords or hashes outside password attributes
+    # whether there are also passwords or hashes that are not values of password attributes
+    strays: bool = False
 
     @property
     def version(self) -> str:
-        """Return the hash of the text: the first part of its entity tag."""
+        """Return the hash of the masked text, which is the first part of its entity tag."""
         return blake2b(self.text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mask_of(number: int) -> Plain:
-    """Return the mask for the password with a number. The numbers start at 0."""
+    """Return the mask for the password with this number. Numbers begin at 0."""
     return Plain(f"(hidden {number + 1})")
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Mask the passwords in a file's text.
+    """Replace the passwords in the text of a file by masks.
 
-    `earlier` are the passwords that were masked in an earlier text. They get the same masks as before. Raises
-    ConflictError if the text can't be parsed and may contain a password.
+    `earlier` are passwords that were masked in an earlier text of the file. They get the same masks as
+    before. Raises ConflictError if the text can't be parsed and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -82,7 +88,7 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """Mask hashes and known passwords outside password attributes. All other passwords are already masked."""
+    """Mask passwords and hashes that are not values of password attributes. All others are already masked."""
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -92,7 +98,7 @@ def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
 
 
 def has_passwords(schema: Schema, type_: Type) -> bool:
-    """Whether documents of a type can contain passwords. Passwords in components count too."""
+    """Whether documents of a content type can contain passwords, directly or in components."""
     waiting, seen = [type_], {type_.uid}
     while waiting:
         for attribute in waiting.pop().attributes.values():
@@ -107,10 +113,10 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, by name in schema order, with each password replaced.
+    """Return the attributes that contain passwords, in which each password is replaced.
 
-    `mask` returns the replacement for a password. If it returns REMOVE, the password is removed from its
-    component.
+    The keys are attribute names in the order of the schema. `mask` returns the replacement for a password. If
+    it returns REMOVE, the password is removed from its component.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -141,7 +147,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the keys in a parsed file that the document's type does not define. See `options.otherKeys`."""
+    """Return the keys in a parsed file that its content type does not define. See `options.otherKeys`."""
     if type_.other_keys is not None:
         return {}
     defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -149,12 +155,16 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Format keys in the same way as in the file at `path`, whose text is `text`."""
+    """Return the text for some keys and their values, in the format of the file at `path` whose text is
+    `text`.
+    """
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse keys that were formatted by `text_of_keys`. Raises SyntaxProblem."""
+    """Parse a text that `text_of_keys` has returned, possibly after edits by the client. Raises
+    SyntaxProblem.
+    """
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -176,10 +186,11 @@ def _handler_of(path: str, text: str) -> frontmatter.Handler:
 
 @dataclass(frozen=True, slots=True)
 class SourceRequest:
-    """A new text for the file of one version, or new values for the keys that the type does not define.
+    """A request to replace the text of a document's file, or only the keys that its content type does not
+    define.
 
-    `if_match` identifies the text that the client has edited. If `drafts_only` is set, the request must not
-    change anything published.
+    `if_match` identifies the text that the client has edited. `drafts_only` means that the request must not
+    change published content.
     """
 
     address: Address
@@ -190,12 +201,12 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of a version's file. Return the document's id.
+    """Replace the text of the file of a document's version. Return the document's id.
 
     Raises:
     - NotFoundError if the version has no file of its own.
-    - PreconditionError if the file's text is not the one that `if_match` identifies.
-    - ValidationError if the new text is invalid or would change the document's identity.
+    - PreconditionError if the current text is not the text that `if_match` identifies.
+    - ValidationError if the new text is invalid, or belongs to a different document.
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -235,7 +246,7 @@ def _find_version(address: Address, context: Context) -> Document:
 
 
 def _require_match(if_match: str, shown: Masked) -> None:
-    """Raise PreconditionError if the file's text has changed since the client read it."""
+    """Raise PreconditionError if the text of the file has changed since the client read it."""
     named = (tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))
     if if_match.strip() != "*" and shown.version not in named:
         raise PreconditionError(details={"version": shown.version})
@@ -243,7 +254,7 @@ def _require_match(if_match: str, shown: Masked) -> None:
 
 @contextmanager
 def _locate_errors(path: str) -> Iterator[None]:
-    """Context manager: convert syntax errors in a request's text to a ValidationError with the line."""
+    """Context manager: convert syntax errors in a new text to a ValidationError that contains the line."""
     try:
         yield
     except SyntaxProblem as error:
@@ -285,9 +296,9 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
 
 
 def _read(context: Context, document: Document, text: str) -> Document:
-    """Parse the version from a new text.
+    """Parse the new text of a document's file.
 
-    Raises ValidationError if the text belongs to another document, locale or status.
+    Raises ValidationError if it belongs to a different document, locale or status.
     """
     data = text.encode()
     entry = context.store.entry(document.path, data, size_signature(len(data), time.time_ns()))
@@ -309,9 +320,11 @@ def _read(context: Context, document: Document, text: str) -> Document:
 
 
 def _require_valid(context: Context, address: Address, document: Document, new: Document) -> None:
-    """Validate the changed attributes, and write shared attributes to other locales. Raises ValidationError.
+    """Validate the attributes that the new text changes, and copy shared attributes to the files for other
+    locales.
 
-    If the version is published and its type has drafts, all attributes are validated, as in any write.
+    If the version is published and its content type has drafts, all attributes are validated. Raises
+    ValidationError.
     """
     old, values = values_of(document), values_of(new)
     changed = {name: value for name, value in values.items() if not same_values(value, old[name])}

@@ -1,4 +1,6 @@
-"""Undo of a write: restores the exact old bytes of its files, if they have not changed since the write."""
+"""Undo of a write: restores exactly the old content of its files, unless they have changed since the
+write.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,15 +20,16 @@ CHANGED_HIDDEN_MESSAGE = "Nothing was undone, since files that you may not see w
 TAKEN_MESSAGE = "Nothing was undone, since another document now has an id or unique value to restore"
 MAX_NAMED_FILES = 5  # Messages list at most this many files.
 
-Place = tuple[str, str]  # a version's locale and status
+Place = tuple[str, str]  # the locale and the status of a version
 Text = str | None  # a file's text, or None if there is no file
 
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document whose files are restored.
+    """A document that an undo affects.
 
-    `now` contains the locale and status of each version before the undo, and `then` those after it.
+    `now` contains the locale and the status of each of its versions before the undo, and `then` those after
+    it.
     """
 
     type: Type
@@ -37,10 +40,10 @@ class UndoneDocument:
 
 @dataclass(frozen=True, slots=True)
 class Restoration:
-    """An actor's request to undo a write.
+    """A request to undo a write.
 
-    `permit` raises ForbiddenError if the actor is not permitted to change the documents. `may_see` returns
-    whether error messages for the actor may mention a file.
+    `permit` raises ForbiddenError if the actor has no permission to change the documents. `may_see` returns
+    whether error messages may mention a file.
     """
 
     kept: KeptWrite
@@ -49,10 +52,10 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the files of a write and return their paths.
+    """Restore the old content of the files of a write, and return their paths.
 
-    Returns an empty tuple if the files have already been restored. Raises ForbiddenError. Raises
-    ConflictError if a file has changed since the write, or if its old content conflicts with later writes.
+    Return an empty tuple if they were already restored. Raises ForbiddenError. Raises ConflictError if a file
+    has changed since the write, or if its old content conflicts with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -75,9 +78,9 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that are affected by undoing changes to files.
+    """Return the documents that are affected if changes to files are undone.
 
-    `texts` contains the path, old text and new text of each file.
+    `texts` contains the path, the old text and the new text of each file.
     """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}
@@ -126,7 +129,9 @@ def _text(context: Context, path: str) -> Text:
 
 
 def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
-    """Raise ConflictError if a restored id or unique value now belongs to another document."""
+    """Raise ConflictError if an id or a unique value that would be restored now belongs to a different
+    document.
+    """
     paths = {file.path for file in restoration.kept.files}
     restored = list(_documents(restoration.kept, context.store))
     keys = {(document.type.uid, document.document_id) for document in restored}

@@ -1,8 +1,8 @@
-"""Validation: parses a request body into a Change to a document, or raises one error with all faults.
+"""Validation: parses a request body into a change to a document, or raises one error that lists all faults.
 
-First, unknown keys are rejected. Then each value is parsed according to its attribute's type, including
-values in components and dynamic zones. If the version will be published, the values are also checked against
-the options of their attributes. In a draft, only the types and the upper limits are checked.
+First, unknown keys are rejected. Then each value is parsed as its attribute's type requires, including values
+in components and dynamic zones. For a version that will be published, the values are also checked against the
+options of their attributes. For a draft, only the types and the upper limits are checked.
 """
 
 import math
@@ -37,11 +37,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The current components in an attribute, by type and id. None in a new version.
+# The current components in an attribute, by type and id. None for a new version of a document.
 _Held = Mapping[tuple[str, str], Component] | None
-_NO_VALUE: Any = object()  # used instead of the current value in a new version
-MAX_STRING_CHARS = 255  # unless the schema sets a maximum
-# Other keys of a populated target. They are ignored.
+_NO_VALUE: Any = object()  # used instead of the current value for a new version of a document
+MAX_STRING_CHARS = 255  # limit if the schema sets none
+# other keys of documents that clients may send back as targets of a relation; ignored
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -49,14 +49,13 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A parsed body. It contains attribute values, as stored in rows, and changes to relations.
+    """The parsed body of a request: new values of attributes, in the form of rows, and changes to relations.
 
-    - `by_locale` contains changes to relations that are stored in other documents' localized files. They are
-      grouped by locale.
-    - `faults` are the invalid values. In `values`, these values are empty. They are reported together with
-      violated options.
-    - `body` is the original body, for quoting in errors.
-    - `private` are the attributes for which the body contains a private value, also within components.
+    - `by_locale` contains, by locale, changes to relations that are stored in files of other documents.
+    - `faults` are the invalid values. In `values`, they are replaced by empty values. They are reported
+      together with values that violate options.
+    - `body` is the original body, for quoting values in errors.
+    - `private` are the attributes for which the body contains a private value, directly or in components.
     """
 
     values: Mapping[str, Any]
@@ -68,7 +67,10 @@ class Change:
 
 
 def read_data(data: Tree) -> dict[str, Tree]:
-    """Return the `data` in a body. Raises ValidationError if it is missing or not an object."""
+    """Return the object `data` in a request body.
+
+    Raises ValidationError if it is missing or not an object.
+    """
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
     if not isinstance(data, dict):
@@ -78,13 +80,14 @@ def read_data(data: Tree) -> dict[str, Tree]:
 
 @dataclass(slots=True)
 class Validator:
-    """Parser for bodies, based on one snapshot.
+    """Parser for request bodies, based on one snapshot.
 
-    - `locales` are the site's locales. The default locale comes first.
-    - `may_find` returns whether the caller is permitted to relate to a type.
-    - `may_read_drafts` returns whether the caller is also permitted to relate to the type's drafts.
+    - `locales` are the site's locales. The first is the default locale.
+    - `may_find` returns whether the caller has the `find` permission for a content type. Otherwise, relations
+      to its documents are rejected.
+    - `may_read_drafts` returns whether the caller may also see the drafts of a content type.
 
-    Targets to which the caller may not relate are treated as missing.
+    Targets that the caller may not see are treated as missing.
     """
 
     snapshot: Snapshot
@@ -92,21 +95,23 @@ class Validator:
     may_find: Callable[[str], bool]
     may_read_drafts: Callable[[Type], bool]
     faults: list[Fault] = field(default_factory=list)
-    drafts: bool = False  # whether the type has drafts; then `status` in a target is ignored
-    draft: bool = False  # whether a draft is written; then only upper bounds are checked
-    # documentIds by numeric id, for each type; filled at the first lookup
+    drafts: bool = False  # whether the content type has drafts; then `status` in a target is ignored
+    draft: bool = False  # whether a draft is written; then only upper limits are checked
+    # by uid of the content type: documentIds by numeric id; filled at the first look-up
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    hidden: frozenset[str] | None = None  # hidden types, computed for the first relation to several types
+    # content types for which the caller has no `find` permission; computed at the first relation to several
+    # types
+    hidden: frozenset[str] | None = None
 
     def change(
         self, type_: Type, data: Mapping[str, Tree], current: Mapping[str, Any] | None = None
     ) -> Change:
-        """Parse the data in a body into a change to a version.
+        """Parse the `data` in a request body into a change to a version of a document.
 
-        `current` are the version's current values, or None for a new version. If a component has the `id` of
-        a current component, the data changes that component. In a new version, ids are ignored. Raises
-        ValidationError for unknown keys and targets.
+        `current` are the current values of the version. For a new version, it is None. If a component in
+        `data` has the `id` of a current component, `data` changes that component. In a new version, ids are
+        ignored. Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -133,7 +138,7 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes in the data that are private or have a private value in one of their
+        """Yield the attributes in `data` that are private, or that have a private value in one of their
         components.
         """
         for name, tree in data.items():
@@ -145,7 +150,10 @@ class Validator:
                 yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Add a fault if the other keys are not a mapping, or if one of them is reserved in a file."""
+        """Add a fault if the value for the other keys (`options.otherKeys`) is invalid.
+
+        It must be an object, and its keys must not be reserved.
+        """
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
@@ -159,12 +167,13 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
-        # Removals come first: in a one-to-one relation, the target added last remains.
+        # Changes that remove targets come first, because in a one-to-one relation, the target added last
+        # remains.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
     def _refuse_keys(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for keys that the type does not define, also within components."""
+        """Raise ValidationError for a key that is not an attribute of the type, directly or in components."""
         dotted = attribute_path(path)
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -180,10 +189,10 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for unknown keys in targets. The keys of a populated document are allowed.
+        """Raise ValidationError for an unknown key in the targets of a relation.
 
-        Objects within `set`, `connect` or `disconnect` can contain any keys. In a morph relation, each object
-        contains the target's type.
+        The keys of a document in a response are allowed. Objects in `set`, `connect` and `disconnect` can
+        contain any keys. In a morph relation, each target contains its content type.
         """
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
@@ -200,10 +209,9 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for relations to types for which the caller lacks the permission to find
-        documents.
+        """Raise ValidationError for relations to content types for which the caller has no `find` permission.
 
-        Components are checked recursively. As in Strapi, unknown keys have already been rejected.
+        Relations in components are checked, too. Unknown keys were already rejected before, as in Strapi.
         """
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -235,7 +243,8 @@ class Validator:
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
         """Parse the change to a relation.
 
-        If the relation can have targets of several types, existing targets of hidden types are preserved.
+        If the relation can have targets of several content types, existing targets that the caller may not
+        see are not removed.
         """
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
@@ -259,7 +268,7 @@ class Validator:
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         """Parse the new value of an attribute.
 
-        `current` is its current value, or _NO_VALUE in a new version.
+        `current` is its current value, or _NO_VALUE for a new version of a document.
         """
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
@@ -306,10 +315,12 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component. If its `id` is in `held`, the data changes that existing component."""
+        """Parse one component. `held` are the current components, one of which is changed if `tree` has its
+        `id`.
+        """
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
-            tree = {}  # The item is not skipped, so that the paths of other faults are correct.
+            tree = {}  # The item is not skipped, because this would change the paths of other faults.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
         before = _find_component(type_, tree, path, held)
@@ -373,14 +384,14 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId of the document that has a version with this numeric id, or None."""
+        """Return the documentId for a numeric id, which belongs to a version of a document. Return None if
+        unknown.
+        """
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
             statuses = self._statuses(uid)
             versions = [version for version in table.versions.values() if version.status in statuses]
-            numbers = column_of(
-                versions, ID
-            )  # Reading whole rows would add all of them to a cache in memory.
+            numbers = column_of(versions, ID)  # Reading whole rows would keep all of them in memory.
             self.numbers[uid] = {n: version.document_id for n, version in zip(numbers, versions, strict=True)}
         return self.numbers[uid].get(number) if table else None
 
@@ -406,7 +417,9 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Raise ValidationError for a document's read-only keys. These are checked before all other keys."""
+    """Raise ValidationError for keys that clients can't write, such as `id`. They are checked before all
+    others.
+    """
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
         raise ValidationError(f"Invalid key {key}", {"key": key, "source": "body"})
@@ -415,8 +428,8 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value. It is Strapi's message if that says which value is
-    expected.
+    """Return the error message for an invalid value. If Strapi's message says which value is expected, return
+    that.
     """
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
@@ -429,7 +442,7 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return the number in an integer attribute's invalid value, or None if it is not a finite number."""
+    """Return the invalid value of an integer attribute as a number, or None if it is not a finite number."""
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -446,9 +459,10 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component with the `id` in a body. Return None for a new component.
+    """Return the current component that has the `id` in the body, or None if the body contains a new
+    component.
 
-    Raises ApplicationError if the attribute contains no component with that id.
+    Raises ApplicationError if the attribute contains no component with this id.
     """
     number = tree.get("id")
     if number is None or held is None:
@@ -464,8 +478,9 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """Return the error for a key that is unknown, or that refers to a type for which the caller lacks
-    permission.
+    """Return the error for a key that is unknown.
+
+    The same error is used for a relation to a content type for which the caller has no permission.
     """
     return ValidationError(f"Invalid key {key}{at}", {"key": key, "path": path, "source": "body"})
 
@@ -473,9 +488,10 @@ def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the faults in a body, and one more fault for each violated option.
+    """Return the given faults, and another fault for each value that violates an option of its attribute.
 
-    Options are checked only for attributes that `only` accepts, and only for values that have no other fault.
+    Only attributes for which `only` returns True are checked, and only values without any other fault. For a
+    draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -486,7 +502,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Whether a path already has a fault. The fault can be at the path, inside its value, or in a value that
+    """Whether there is already a fault for the value at a path, for a value in it, or for a value that
     contains it.
     """
     return path in around or any(outer in fault_paths for outer in _outwards(path))

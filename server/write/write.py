@@ -1,7 +1,7 @@
-"""Writer: turns a change to a document into new texts for all affected files.
+"""Writer: converts a change to a document to new contents for all affected files.
 
-Only the changed parts of the files are rewritten. This module does not write to disk: it adds the new texts
-to a changeset, and `site` commits the changeset.
+Only the changed parts of a file are rewritten. This module does not write to disk: it adds the new contents
+to a changeset, which `site` then writes.
 """
 
 from collections.abc import Callable
@@ -28,13 +28,13 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-_QUOTED = (str, int, float, Decimal)  # stored values of these types are quoted in errors
+_QUOTED = (str, int, float, Decimal)  # Values of these types are quoted in errors as they are stored.
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of a single type's document, or None if there is none.
+    """Return the id of the document of a single type, or None if it does not exist.
 
-    A document in the given locale takes precedence.
+    If there are several documents, the one that exists in the given locale takes precedence.
     """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
@@ -47,11 +47,11 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind` means that the author has no permission to read drafts of the type. Then only the values in the
-      change are published.
-    - `tells_private` means that the author is permitted to see private values. If it is not set, private
-      values in a body are always written. Otherwise an unchanged file would reveal that the author guessed a
-      private value.
+    - `blind` means that the author has no permission to read drafts of the content type. In that case, only
+      the values in the change are published, and not those in the draft.
+    - `tells_private` means that the author has permission to see private values. Otherwise, a file is written
+      whenever the body contains a private value. From an unchanged file, the author could learn that a
+      guessed value is right.
     """
 
     context: Context
@@ -85,7 +85,10 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """Return the versions that an update replaces. The update starts from the last of them."""
+        """Return the versions of a document that an update replaces.
+
+        The update starts from the last of them.
+        """
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)
         return [version for version in versions if version]
@@ -95,19 +98,23 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Raises NotFoundError if the document exists in no locale."""
+        """Change a version of a document. Return its id.
+
+        Raises NotFoundError if the document exists in no locale.
+        """
         document_id = address.document_id or ""
         merge = self._merge(address)
         published, hidden = merge.published, merge.hidden_draft
         if merge.base is None:
             if hidden:
-                raise ForbiddenError()  # This would publish a draft that the author may not see.
+                raise ForbiddenError()  # This would publish a draft that the author has no permission to see.
             self._add_locale(address, document_id, change)
             return document_id
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # Published values are all checked. Faults must not reveal hidden drafts.
+        # If the change publishes, all values are checked. Faults must not reveal values in a draft that the
+        # author may not see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
         self.require_valid(address, document_id, new, change, lambda name: name in touched or whole)
@@ -127,9 +134,9 @@ class Writer:
         return document_id
 
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
-        """Delete a document's files in some locales, including drafts. Return the document's id.
+        """Delete the files of a document in the given locales, including drafts. Return the document's id.
 
-        Returns "" if the address contains no id and the single type has no document.
+        Return "" if the address contains no id, and the single type has no document.
         """
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
@@ -145,11 +152,11 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values after a change. Derived relations are omitted, because they are stored in other
-        files.
+        """Return the values of a document after a change. `old` are its values before.
 
-        A document can have a relation to itself, and a body can set both sides of it. In this case, the side
-        that comes later in the schema is used, as in Strapi.
+        Derived relations are omitted, because they are stored in other files. A document can be related to
+        itself, and a body can set both sides of such a relation. In this case, the side that comes later in
+        the schema is used, as in Strapi.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -171,9 +178,10 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check the values against the type's options, and unique values against other documents.
+        """Check the values of a document against the options in the schema, and unique values against other
+        documents.
 
-        Raises ValidationError with all faults, including the faults in the body.
+        Raises ValidationError that lists all faults, including those in the request body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -190,9 +198,10 @@ class Writer:
     # --- other files ---------------------------------------------------------------------------
 
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
-        """Create a document's version in a new locale.
+        """Create the version of an existing document in a new locale.
 
-        Shared values are copied from another locale, even if the body sets them to null.
+        The values of attributes that all locales share are copied from another locale, even if the body sets
+        them to null.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -206,7 +215,7 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        # If the type has a draft key, that marks the draft instead of the file name.
+        # If the content type has a draft key, a draft is marked by this key and not by its file name.
         draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
@@ -215,7 +224,9 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return a version in another locale to copy from, preferably one with the same status."""
+        """Return the version of the document in another locale that is copied, preferably one with the same
+        status.
+        """
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
             self.context.versions(address.type, document_id, locale)
@@ -227,9 +238,11 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write relations in the files of their owners, and remove exclusive targets from other documents.
+        """Write those relations that are stored in the files of other documents, and remove targets from
+        other documents.
 
-        Several of these changes can affect the same file, so each change is based on the earlier ones.
+        The latter is necessary for targets that may belong to only one document. Several of these changes can
+        affect the same file, so each is based on the earlier ones.
         """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():

@@ -1,15 +1,15 @@
-"""Timestamps of a write: when createdAt, updatedAt and publishedAt change in files.
+"""Rules for the timestamps in files: when a write sets createdAt, updatedAt and publishedAt.
 
 - In a new version, createdAt and updatedAt are set to the current time. If the version is published and its
-  type has drafts, publishedAt is set too.
+  content type has drafts, publishedAt is also set.
 - A change sets updatedAt. Publishing also sets publishedAt. A draft has no publishedAt.
 - createdAt belongs to the document, so it is the same in the files of all versions.
 - If a file changes because another document was written, for example through a relation, its timestamps stay
   the same.
 
-All timestamps in a write have the same time, `Context.now`. Timestamps that are not in files come from
-`storage.git.times`. With the setting `timestamps: git`, a timestamp is updated only if the file already
-contains it.
+All timestamps that one write sets are the same, `Context.now`. Timestamps that a file does not contain come
+from `storage.git.times`. With the setting `timestamps: git`, a write updates only timestamps that the file
+already contains.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from server.write.context import Context, Values
 
 
 def known_timestamps(created: str, updated: str, published: str | None = None) -> dict[str, Plain]:
-    """Return the given timestamps as keys for a file. Unknown timestamps are omitted."""
+    """Return createdAt, updatedAt and, unless it is None, publishedAt as keys and values for a file."""
     timestamps = {"createdAt": created, "updatedAt": updated}
     if published:
         timestamps["publishedAt"] = published
@@ -34,23 +34,25 @@ def known_timestamps(created: str, updated: str, published: str | None = None) -
 
 
 def new_timestamps(now: str) -> dict[str, Plain]:
-    """Return the timestamps for a new media file's description."""
+    """Return the timestamps for the description of a new media file, as keys and values."""
     return known_timestamps(now, now)
 
 
 def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str, Plain]:
-    """Return the timestamps for a new version's file."""
+    """Return the timestamps for the file of a new version of a document, as keys and values."""
     now = context.now
     return {} if _is_kept_by_git(context) else known_timestamps(now, now, now if is_published else None)
 
 
 def updated_timestamp(now: str) -> dict[str, Plain]:
-    """Return the keys that must change in a file after its content has changed."""
+    """Return updatedAt with the time `now`, as a key and value for a file."""
     return {"updatedAt": Plain(now)}
 
 
 def timestamp_of_change(context: Context, base: Document) -> dict[str, Plain]:
-    """Return the keys that must change after a change to the content of `base`'s file, or of a copy of it."""
+    """Return the timestamp to set after a change to the content of the file of `base`, or in a changed copy
+    of it.
+    """
     return updated_timestamp(context.now) if _is_stamped(context, base, "updatedAt") else {}
 
 
@@ -59,22 +61,24 @@ def _is_kept_by_git(context: Context) -> bool:
 
 
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
-    """Whether a timestamp is written to the file.
+    """Whether a write sets a timestamp in the file of `base`.
 
-    With the setting `timestamps: git`, it is written only if the file already contains it.
+    With the setting `timestamps: git`, it is set only if the file already contains it.
     """
     return not _is_kept_by_git(context) or name in context.tree(base)
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    """Return the keys in which a new draft's file differs from the published file."""
+    """Return the timestamps to change in the file of a new draft, which is a copy of the published version's
+    file.
+    """
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the keys in which a new published file differs from the file of `base`, from which it is
-    created.
+    """Return the timestamps to change in the file of a new published version, which is a copy of the file of
+    `base`.
     """
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
@@ -85,22 +89,22 @@ def timestamps_of_publishing(context: Context, base: Document, published: Docume
 
 
 def timestamps_of_unpublishing() -> Values:
-    """Return the keys that must change when a published file becomes a draft."""
+    """Return the timestamps to change in a file when it is converted from a published version to a draft."""
     return {"publishedAt": REMOVE}
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    """Return the keys that must change in a version's file when the file moves to another path.
+    """Return the timestamps to add to the file of a document when the file moves to another path.
 
-    If the file contained no timestamp, the version's timestamp would become the time of the move.
+    Otherwise, timestamps that the file does not contain would become the time of the move.
     """
     return _created_timestamp(context, document, document.created_at)
 
 
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
-    """Return the createdAt to write for a version.
+    """Return createdAt as a key and value for the file of a version.
 
-    Return nothing if the file of `base` already contains the same time.
+    Return an empty mapping if the file of `base` already contains the same time.
     """
     if not _is_stamped(context, base, "createdAt"):
         return {}
@@ -109,19 +113,21 @@ def _created_timestamp(context: Context, base: Document, created_at: str) -> Val
 
 
 def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
-    """Return the keys that must change in a file after branches were merged.
+    """Return updatedAt as a key and value for a file, after branches were merged.
 
-    There are none if the file does not contain updatedAt.
+    Return an empty mapping if the file does not contain updatedAt.
     """
     return updated_timestamp(now) if "updatedAt" in tree else {}
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return a file's new text with updated timestamps, unless the new text has already changed them."""
+    """Return the new text of a file with updated timestamps, unless the new text has already changed them."""
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        return after  # Validation reports a broken new text. This write repairs a broken old text.
+        # Validation will report that the new text is broken. If only the old text is broken, this write
+        # repairs it.
+        return after
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}
     return change_text(path, after, type_.body, changes) if changes else after

@@ -1,4 +1,6 @@
-"""References in document files: finds references to a target, and changes them to the target's new name."""
+"""References to a document or media file in the files of documents: finds them, and replaces them after a
+rename.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,9 +24,9 @@ _PLAIN_PATH = re.compile(r"/?[A-Za-z][A-Za-z0-9_./-]*/?")
 
 @dataclass(frozen=True, slots=True)
 class Retarget:
-    """Rewriter for references to a renamed target.
+    """Editor that replaces all references to a renamed document or media file.
 
-    `key` is the old key. `new` is the new documentId or media path.
+    `key` is the old key (content type and id). `new` is the new documentId or upload path.
     """
 
     schema: Schema
@@ -66,9 +68,9 @@ class Retarget:
         return {**value, **changes} if changes else value
 
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
-        """Return a reference with the new name, in the same spelling as the old one.
+        """Return the new text for a reference, in the same form as the old text.
 
-        The spelling can be an id or a path, with or without slashes around it.
+        It can be an id or a path, with or without slashes around it.
         """
         if is_null(value):
             return value
@@ -83,13 +85,13 @@ class Retarget:
         name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
-        # An unquoted value remains unquoted if possible.
+        # Text without quotes stays without quotes if possible.
         simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 
 
 def documents_of(context: Context, uid: str) -> Iterator[Document]:
-    """Yield the documents of a type, one for each file."""
+    """Yield the documents of a content type, one for each file."""
     for (of_type, *_), claiming in context.snapshot.claims.items():
         if of_type == uid:
             yield from claiming
@@ -97,8 +99,9 @@ def documents_of(context: Context, uid: str) -> Iterator[Document]:
 
 # --- links ----------------------------------------------------------------------------------------
 
-_MEDIA_PREFIX = "/uploads/"  # URL path of media files.
-# Matches the destinations of links and pictures: [text](HERE), [name]: HERE, and HTML's src and href.
+_MEDIA_PREFIX = "/uploads/"  # prefix of the URL paths of media files
+# Matches the targets of links and images: [text](HERE), [name]: HERE, and the attributes src and href in
+# HTML.
 _DESTINATION = re.compile(
     r"""(?:\]\(\s*<?|^ {0,3}\[[^\]\n]+\]:\s*<?|\b(?:src|href)=["'])([^\s()<>"'#?]+)""", re.M
 )
@@ -106,7 +109,9 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in one line of a file. `new` is the link's new text, which leads to the same media file."""
+    """A link in one line of a Markdown file. `new` is the link's new text, with the new path of the media
+    file.
+    """
 
     path: str
     line: int
@@ -115,7 +120,9 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files that point to renamed files. `files` maps old paths to new paths."""
+    """Return the links in Markdown files to media files that were renamed. `files` maps old paths to new
+    paths.
+    """
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
     links: list[Link] = []
     for document in _with_bodies(context):
@@ -135,7 +142,8 @@ def _with_bodies(context: Context) -> Iterator[Document]:
 def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator[Link]:
     try:
         text = read_bytes(context.changeset.root, path)[0].decode()
-    except (OSError, SyntaxProblem, UnicodeDecodeError):  # The file has changed since the snapshot.
+    # The file has changed since the snapshot was created.
+    except (OSError, SyntaxProblem, UnicodeDecodeError):
         return
     for match in _DESTINATION.finditer(text):
         new = _renamed_link(match[1], path, files)
@@ -144,7 +152,9 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return the new text for a link. Return "" if the link does not point to a renamed file."""
+    """Return the new text for a link in the file at `path`, or "" if the link does not point to a renamed
+    file.
+    """
     plain = unquote(link)
     absolute = plain.startswith(_MEDIA_PREFIX)
     target = (

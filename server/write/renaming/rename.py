@@ -1,4 +1,4 @@
-"""Renaming of a document or media file, together with all references to it (docs/rename.md).
+"""Renaming of a document or media file, including all references to it (docs/rename.md).
 
 Like the functions in `write.prepare`, `rename` is called with a request and a context.
 """
@@ -26,10 +26,11 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A request to rename something. `old` and `new` are file paths, or ids in the form `TYPE/ID`.
+    """A request to rename a document or media file. `old` and `new` are paths of files, or ids such as
+    `article/fog`.
 
-    Paths are relative to the site. `new` can also be a folder, with a trailing slash, or an id without the
-    type.
+    Paths are relative to the site. `new` can also be a folder (with a trailing slash), or an id without the
+    content type.
     """
 
     old: str
@@ -38,9 +39,10 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: the new path for each old path, the changed files with references, and both ids.
+    """Result of a rename: the new path for each old path, the other files with changed references, and both
+    ids.
 
-    `links` are the links in texts that still point to the old paths.
+    `links` are links in Markdown files that still contain the old paths.
     """
 
     files: Mapping[str, str]
@@ -50,7 +52,7 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename a document or media file, including all its versions.
+    """Rename all files of a document, or a media file, and replace the references to it.
 
     Raises NotFoundError if it does not exist, ValidationError if the new name is invalid, and ConflictError
     if the new name is already used or a file can't be read.
@@ -79,7 +81,8 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
         raise ValidationError(f"{new} is not in {UPLOADS}, the folder of media files")
     if mime_type(new) != mime_type(old):
         raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
-    files = {old: new} if context.changeset.exists(old) else {}  # The file's content may be in a bucket.
+    # There is no such file if its content is in a bucket.
+    files = {old: new} if context.changeset.exists(old) else {}
     if context.changeset.exists(new):
         raise ConflictError(f"{new} already exists")
     if context.changeset.exists(old + SIDECAR_SUFFIX):
@@ -93,9 +96,9 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 
 
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
-    """Rename the files that have the same name, in all locales and statuses.
+    """Rename the file of a document, and the files with the same name for all other locales and statuses.
 
-    A documentId in these files stays the same.
+    If these files contain a documentId, it is not changed.
     """
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
@@ -118,7 +121,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change a document's id, and rename the files that are named after the id."""
+    """Change the id of a document. Rename those of its files that are named after the id."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -142,7 +145,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files and change the id of their documents, including any documentId in the files."""
+    """Rename files, and change the id of the documents in them. A documentId in a file is replaced, too."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -160,9 +163,9 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files that have the name in `claim`.
+    """Return the documents in all files that have the name in `claim`, in any locale and status.
 
-    Raises ConflictError if one of these files is broken.
+    Raises ConflictError if one of these files can't be parsed.
     """
     documents = {}
     for document in documents_of(context, claim.type.uid):
@@ -174,7 +177,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError if a file with the name in `claim` contains no valid document."""
+    """Raise ConflictError if a file that has the name in `claim` contains no valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
@@ -186,7 +189,7 @@ def _has_own_id(context: Context, document: Document) -> bool:
 
 
 def _path(context: Context, document: Document, name: str, pattern: str | None) -> str:
-    """Return the path of a version under its new name. Raises ValidationError if the name is invalid."""
+    """Return the new path for the file of a document. Raises ValidationError if the new name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
         raise ConflictError(f"{document.path} is no longer a document; try again")
@@ -198,9 +201,9 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return new paths for the other files in a document's folder.
+    """Return new paths for the other files in a document's folder, by old path.
 
-    This applies to patterns with a folder for each document, such as `posts/{name}/index.md`.
+    There are none, unless each document has a folder of its own, as with the pattern `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -227,9 +230,9 @@ def _type(name: str, context: Context) -> Type | None:
 
 
 def _identify(text: str, context: Context) -> tuple[Type, str]:
-    """Parse a string such as `article/night-ferry` into a type and an id.
+    """Split a string such as `article/night-ferry` into the content type and the id.
 
-    Raises NotFoundError if the type is unknown.
+    Raises NotFoundError if the content type is unknown.
     """
     name, _, document_id = text.partition("/")
     type_ = _type(name, context)
@@ -250,14 +253,17 @@ def _into_folder(old: str, new: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a path can be used for content. No part of it may be empty, hidden, `.` or `..`."""
+    """Whether a path can be used for content: no part of it is empty, too long, or ignored (such as hidden
+    names).
+    """
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files to their new paths, including their changed texts. Raises ConflictError if a new path
-    exists.
+    """Move files to their new paths, with the changes that were already made to their content.
+
+    Raises ConflictError if there is already a file at a new path.
     """
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}

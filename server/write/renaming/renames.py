@@ -1,7 +1,7 @@
-"""Current names of documents and media files that were renamed in commits.
+"""Search for the current names of documents and media files that were renamed in commits.
 
-git detects which files were renamed in a commit, and how similar the old and new contents are. From an old
-id, the renames are followed up to the last commit to find the current name.
+git detects which files were renamed in a commit, and how similar the old and new contents are. If a file was
+renamed several times, the renames are followed to its current name.
 """
 
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ from server.index.dangling import MEDIA, Key
 from server.storage.git.log import FileChange
 from server.storage.media import upload_path
 
-MAX_COMMITS = 20_000  # Only the newest commits are searched.
+MAX_COMMITS = 20_000  # Only this many of the newest commits are searched.
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """The current name of a renamed document or media file.
+    """The current name of a document or media file that was renamed.
 
-    `commit` is the commit that removed the old name. It is "" if the rename has not been committed. `alike`
-    is the similarity between the old and the new file in percent.
+    `commit` is the id of the commit in which the old name was replaced, or "" if that is not committed.
+    `alike` is the similarity between the old and the new content in percent.
     """
 
     name: str
@@ -29,8 +29,9 @@ class Rename:
 
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
-    """Return the last rename of each old name. `commits` must be sorted from newest to oldest."""
-    current: dict[str, tuple[str, int]] = {}  # by path: the current path ("" if deleted) and the similarity
+    """Return the current name for each old name. `commits` must be sorted from newest to oldest."""
+    # by path: the current path ("" if the file was deleted), and the similarity in percent
+    current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:
         moved: dict[str, tuple[str, int]] = {}
@@ -38,7 +39,8 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
             if change.status == "R" and change.before:
                 path, alike = current.get(change.path, (change.path, 100))
                 moved[change.before] = path, min(alike, change.alike)
-            if change.status in "ADR":  # In older commits, this path did not exist or was another file.
+            # In older commits, there was no file at this path, or it was a different file.
+            if change.status in "ADR":
                 current[change.path] = "", 0
         current.update(moved)
         for before, (path, alike) in moved.items():

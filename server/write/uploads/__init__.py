@@ -1,1 +1,1 @@
-"""Uploaded files: their descriptions, their storage, and their attachment to documents."""
+"""Uploaded files: their descriptions, where they are stored, and how they are attached to documents."""

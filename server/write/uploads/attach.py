@@ -1,6 +1,6 @@
-"""Attachment of uploaded files to a document, through `ref`, `refId` and `field` in the upload form.
+"""Attachment of uploaded files to a document, with `ref`, `refId` and `field` in the upload form.
 
-Only the attribute in `field` changes. The other values in a draft and all timestamps stay the same.
+Only the attribute that `field` names is changed. The timestamps and all other values stay the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +18,10 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The media attribute `field` in a document or component. `ref` is the uid of its type, and `ref_id` its
-    id.
+    """The media attribute to which uploaded files are attached, from the upload form.
+
+    `field` is the name of the attribute, `ref` is the uid of the content type or component, and `ref_id` is
+    the id of the document or component.
     """
 
     ref: str
@@ -29,7 +31,9 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """A document, the attribute to change, and a function that adds files to the attribute's value."""
+    """The document to which files are attached, the attribute, and a function that adds the files to its
+    value.
+    """
 
     document: Document
     attribute: Attribute
@@ -37,15 +41,15 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Attach files to a document. `new` are the files' upload paths.
+    """Attach uploaded files to a document. `new` are the upload paths of the files.
 
-    The files are added to the published version and to the draft. If the attribute is shared, they are also
-    added to the other locales. Raises ValidationError. Raises ForbiddenError if the actor has no permission
-    to update the document, even if the document does not exist.
+    The files are added to the published version and to the draft. If the attribute has the same value in all
+    locales, they are also added in other locales. Raises ValidationError. Raises ForbiddenError if the actor
+    has no permission to update the document, even if it does not exist.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
-    own, given = holder.document.locale, dict[str, Any]()  # by status
+    own, given = holder.document.locale, dict[str, Any]()  # new values by status
     shared = type_.localized and not attribute.localized
     for locale in (own, *(other for other in context.settings.locales.available if shared and other != own)):
         for version in filter(None, context.versions(type_, holder.document.document_id, locale)):
@@ -59,9 +63,9 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
 
 
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
-    """Return the holder for an attachment.
+    """Return the document and the attribute to which files are attached.
 
-    Raises ValidationError if it does not exist, and ForbiddenError.
+    Raises ValidationError if they do not exist. Raises ForbiddenError.
     """
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
@@ -98,7 +102,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or the version with a numeric id.
+    """Return the document with a documentId, or the version of a document with a numeric id.
 
     The default locale is searched first.
     """

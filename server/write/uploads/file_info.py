@@ -1,4 +1,4 @@
-"""Parsing of `fileInfo`, the field in an upload form that describes the files."""
+"""Parsing of `fileInfo`, the field of an upload form that contains the descriptions of the files."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
 
 
 def _point(value: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any] | None:
-    """Parse a picture's focal point. It is in percent of the picture's width and height."""
+    """Parse the focal point of an image: its position in percent of the width and height."""
     if not isinstance(value, dict):
         faults.append(Fault(path, "must be an object with x and y"))
         return None
@@ -44,7 +44,7 @@ def _name(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     return text
 
 
-# Parsers for the keys that a client may send. They append to `faults`.
+# Functions that parse the keys of a description. They append faults to the list.
 INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
     "name": _name,
     "alternativeText": _text,
@@ -54,7 +54,7 @@ INFO_READERS: Mapping[str, Callable[[Any, KeyPath, list[Fault]], Any]] = {
 
 
 def read_info(texts: Sequence[str], count: int) -> list[dict[str, Any]]:
-    """Parse the `fileInfo` fields in an upload form. Return one description for each of `count` files.
+    """Parse the `fileInfo` fields of an upload form. Return one description for each of the `count` files.
 
     The form can contain one field for each file, or one field with a list. Unknown keys are ignored. Raises
     ValidationError.

@@ -1,4 +1,4 @@
-"""Uploaded files: their names, their descriptions, and their storage in content/uploads/.
+"""Uploading, replacing and deleting media files, including their names and descriptions.
 
 Like the functions in `write.prepare`, `upload`, `change_file` and `remove` are called with a request and a
 context.
@@ -36,9 +36,10 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A received file: its bytes in `source`, the name and media type from the client, and its description.
+    """A file that was received: its content in the file `source`, its name and media type, and its
+    description.
 
-    If `stored` is set, the file is already in a bucket and is not stored anywhere else.
+    If `stored` is set, the content is already in a bucket, and is not stored anywhere else.
     """
 
     source: Path
@@ -50,7 +51,7 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Received files to store, and the document to which they are attached, if any."""
+    """A request to store received files, and to attach them to a document if `attachment` is set."""
 
     files: tuple[Incoming, ...]
     actor: Actor
@@ -59,7 +60,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A new description for a media file. If `file` is set, it also replaces the file's content."""
+    """A request to change the description of a media file, and its content if `file` is set."""
 
     key: str
     info: Mapping[str, Any]
@@ -67,10 +68,10 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or a documentId. Raises NotFoundError with the message
-    `missing`.
+    """Return the media file with a numeric id or a documentId. Otherwise raise NotFoundError with `missing`.
 
-    `locale` is the default locale. Numeric ids are looked up in a column of the index, so no rows are read.
+    `locale` is the site's default locale. For a numeric id, only the ids of the media files are read, not
+    their other values.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
@@ -84,7 +85,10 @@ def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.no
 
 
 def upload(request: Upload, context: Context) -> tuple[str, ...]:
-    """Store received files, and attach them to a document if the request requires it. Return their paths."""
+    """Store received files. If the request contains an attachment, attach them to a document.
+
+    Return the paths of the files.
+    """
     paths = tuple(_add(context, file) for file in request.files)
     if request.attachment:
         media_keys = [media_key(path) or path for path in paths]
@@ -93,9 +97,9 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change a media file's description. If the request contains a file, also replace the content.
+    """Change the description of a media file. If the request contains a file, also replace the content.
 
-    Return the media file's path.
+    Return the path of the media file.
     """
     locale = context.settings.locales.default
     file = find_file(context.snapshot, locale, request.key, NO_FILE_TO_CHANGE_MESSAGE)
@@ -135,9 +139,9 @@ def _name(incoming: Incoming) -> str:
 
 
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
-    """Return an unused file name that is valid on every system.
+    """Return an unused file name that is valid on every operating system.
 
-    It consists of the stem, ten hexadecimal digits and the extension.
+    It consists of the original name without its extension, ten hexadecimal digits, and the extension.
     """
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
@@ -154,12 +158,14 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the extension under which a new file is stored."""
+    """Return the file name extension with which a received file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError if a received file has a different media type from the file that it replaces."""
+    """Raise ValidationError if a received file has a different media type from the media file that it
+    replaces.
+    """
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
         raise ValidationError(f"The new file must have the type of the old one: {mime_type(file.path)}")
@@ -181,13 +187,13 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace a media file's content. Its path stays the same.
+    """Replace the content of a media file. Its path stays the same.
 
     Raises ValidationError if the new content has a different media type.
     """
     check_replacement(file, incoming)
     info = {"focalPoint": None, **incoming.info, "name": _name(incoming)}
-    # The formats and the focal point belong to the old content.
+    # The resized variants and the focal point belong to the old content.
     if incoming.stored:
         context.changeset.delete(file.path)
         _describe(context, file, {**info, DESCRIPTION_KEY: incoming.stored.as_tree()})
