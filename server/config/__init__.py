@@ -1,1 +1,1 @@
-"""A site's settings (site.yaml)."""
+"""A site's settings, which are in site.yaml."""

@@ -1,4 +1,4 @@
-"""A site's settings: a dataclass for each section in site.yaml, and a field for each key.
+"""A site's settings. There is a dataclass for each section of site.yaml, and a field for each key.
 
 All keys are optional. docs/settings.md is generated from KEYS.
 """
@@ -22,8 +22,10 @@ FILE = SETTINGS
 
 
 class ResponseFormat(StrEnum):
-    """Format of documents in responses. V5 is flat; V4 nests them in `data` and `attributes` (spec.md 4.4,
-    9).
+    """How documents are nested in responses.
+
+    V5 contains attributes directly in the document. V4 puts documents in `data`, and attributes in
+    `attributes` (spec.md 4.4, 9).
     """
 
     V5 = "v5"
@@ -31,7 +33,7 @@ class ResponseFormat(StrEnum):
 
 
 class TimestampSource(StrEnum):
-    """Where a change's timestamps are stored: in the FILE, or only in GIT."""
+    """Where the timestamps of a document are stored: in its FILE, or only in GIT (as commit times)."""
 
     FILE = "file"
     GIT = "git"
@@ -39,7 +41,9 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """Parameters for exporting a type, as nested values of a query string, and their line in site.yaml."""
+    """How documents of one content type are exported: query parameters as nested values, and their line in
+    site.yaml.
+    """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
@@ -47,7 +51,7 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """An additional request to export, such as `/api/articles?…`, and its line in site.yaml."""
+    """A further request whose response is exported, such as `/api/articles?…`, and its line in site.yaml."""
 
     request: str
     line: int | None = None
@@ -55,9 +59,10 @@ class QueryExport:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """A type's preview URL, with {placeholders}.
+    """The URL of the page that shows a preview of a content type's documents. It contains {placeholders}.
 
-    `unmarked` are paths of attributes, such as `seo.canonical`, whose texts get no preview marks.
+    `unmarked` are the paths of attributes, such as `seo.canonical`, to whose strings no source maps (invisible
+    characters for previews) are added.
     """
 
     url: str
@@ -65,12 +70,12 @@ class Preview:
 
     @property
     def origin(self) -> str:
-        """The URL's origin, such as `https://example.org`; "" for this server."""
+        """The origin of the URL, such as `https://example.org`, or "" if the page is on this server."""
         return "" if self.url.startswith("/") else "/".join(re.split("[/?#]", self.url)[:3]).lower()
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """The names in braces: attributes, or names from PREVIEW_NAMES."""
+        """The names in braces in the URL. Each is the name of an attribute, or one of PREVIEW_NAMES."""
         return tuple(re.findall(r"\{([^{}]*)\}", self.url))
 
 
@@ -79,11 +84,10 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """One key in site.yaml: dotted name, kind of value (a key of `reader.READERS` or `reader.ENTRIES`),
-    description.
+    """A key in site.yaml: its name with dots, the kind of its value, and its description.
 
-    `otherwise` describes the default if the value alone does not explain it. `attributes` is the path of the
-    value's field in Settings.
+    The kind is a key of `reader.READERS` or `reader.ENTRIES`. `otherwise` describes the default if the value
+    alone does not explain it. `attributes` is the path of the field with the value in `Settings`.
     """
 
     name: str
@@ -94,12 +98,15 @@ class SettingKey:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The path of keys in site.yaml."""
+        """The key's path in site.yaml, such as `("api", "page_size", "max")`."""
         return tuple(self.name.split("."))
 
 
 def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *, key: str = "") -> Any:
-    """Declare a field for a key in site.yaml. The key has the field's name unless `key` is given."""
+    """Declare a dataclass field for a key in site.yaml.
+
+    By default, the key has the same name as the field.
+    """
     metadata = {"key": SettingKey(key, holds, sentence, otherwise)}
     if isinstance(default, dict):
         return field(default_factory=default.copy, metadata=metadata)
@@ -108,7 +115,7 @@ def _setting(default: object, holds: str, sentence: str, otherwise: str = "", *,
 
 @dataclass(frozen=True, slots=True)
 class LocaleSettings:
-    """A site's locales."""
+    """The locales of a site."""
 
     default: str = _setting(
         "en",
@@ -123,7 +130,7 @@ class LocaleSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSizeSettings:
-    """Page sizes for lists."""
+    """The number of documents on one page of a list: the default and the maximum."""
 
     default: int = _setting(25, "count", "The number of documents on a page if the request does not set it.")
     max: int = _setting(
@@ -270,7 +277,7 @@ class MailSettings:
 
 @dataclass(frozen=True, slots=True)
 class GitSettings:
-    """How writes are committed and pushed."""
+    """When writes are committed and pushed to a git remote, and the author of the commits."""
 
     commit: timedelta | None = _setting(
         None,
@@ -309,7 +316,7 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True)
 class BranchSettings:
-    """Limits for branches."""
+    """Limits for git branches."""
 
     max: int = _setting(
         500,
@@ -321,7 +328,7 @@ class BranchSettings:
 
 @dataclass(frozen=True, slots=True)
 class MediaSettings:
-    """Storage of media files."""
+    """Where media files are stored, and limits for uploads."""
 
     store: str = _setting(
         "",
@@ -348,7 +355,7 @@ class MediaSettings:
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """Retention of events, and limits for event streams."""
+    """How long events are kept, and limits for event streams."""
 
     bulk: int = _setting(
         1000,
@@ -472,7 +479,7 @@ class Settings:
     positions: Positions = field(default_factory=dict, compare=False, repr=False)
 
     def ignores(self, problem: Problem) -> bool:
-        """Return whether `check.ignore` suppresses a problem. Only warnings can be suppressed."""
+        """Whether the setting `check.ignore` suppresses a problem. Only warnings can be suppressed."""
         patterns = self.check.ignore.get(problem.rule, ())
         return problem.severity == "warning" and any(fnmatchcase(problem.path, p) for p in patterns)
 
@@ -491,12 +498,12 @@ KEYS: Mapping[str, SettingKey] = {key.name: key for key in _keys(Settings, (), (
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    """Return a setting's value by its dotted key, such as `api.page_size.max`."""
+    """Return the value of a setting by its name with dots, such as `api.page_size.max`."""
     return reduce(getattr, KEYS[key].attributes, settings)
 
 
 def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the settings with new values by dotted key, such as `{"api.page_size.max": 50}`."""
+    """Return the settings with new values, given by name with dots, such as `{"api.page_size.max": 50}`."""
     for key, value in values.items():
         settings = _replace(settings, KEYS[key].attributes, value)
     return settings
@@ -510,7 +517,7 @@ def _replace(section: Any, attributes: tuple[str, ...], value: object) -> Any:
 
 # --- actions --------------------------------------------------------------------------------------
 
-# Actions by subject; "" is any content type.
+# The actions that can be permitted, by subject. "" stands for any content type.
 ACTIONS: Mapping[str, tuple[str, ...]] = {
     "": ("find", "findOne", "create", "update", "delete", "readDraft", "updateDraft"),
     "upload": ("upload", "find", "findOne", "destroy"),
@@ -532,6 +539,8 @@ ACTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 def known_actions(subject: str) -> tuple[str, ...]:
-    """Return the actions that a role can be granted on a subject or on a content type with that name."""
+    """Return the actions that a role can be permitted to perform on a subject, such as `upload` or a content
+    type.
+    """
     own = ACTIONS.get(subject, ())
     return own if subject in RESERVED_IDS else tuple(dict.fromkeys((*own, *ACTIONS[""])))

@@ -32,12 +32,14 @@ from server.schema.spelling import suggestion
 
 MAX_WEIGHT = 100
 COMMIT_EACH_WRITE = timedelta()
-# Minimum similarity between a typo, such as `publik`, and the correct word.
+# Minimum similarity between a mistyped word such as `publik` and the correct word.
 MIN_SIMILARITY = 0.8
 
 
 def read_settings(root: Path) -> Settings:
-    """Return the settings of the site in the folder `root`. Raises the first SetupError."""
+    """Return the settings in the site.yaml of the site at `root`. Raises SetupError for the first invalid
+    value.
+    """
     settings, wrong = survey_settings(root)
     if wrong:
         raise wrong[0]
@@ -45,7 +47,10 @@ def read_settings(root: Path) -> Settings:
 
 
 def survey_settings(root: Path) -> tuple[Settings, list[SetupError]]:
-    """Return the settings, with defaults instead of invalid values, and all errors."""
+    """Return the settings in the site.yaml of the site at `root`, and all errors.
+
+    Invalid values are replaced by their defaults.
+    """
     wrong: list[SetupError] = []
     try:
         file = read_config_file(root, FILE, optional=True)
@@ -66,7 +71,7 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each unknown key, with the keys that are allowed in its place."""
+    """Yield the path of each key that is not a setting, and the keys that are allowed in the same place."""
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -77,7 +82,10 @@ def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
 
 
 def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
-    """Create the settings. Errors are appended to `wrong`; invalid values are replaced by their defaults."""
+    """Convert the content of site.yaml to settings. Errors are appended to `wrong`.
+
+    Invalid values are replaced by their defaults.
+    """
     for path in _SECTIONS:
         with noting(wrong):
             values.section(file, *path)
@@ -97,12 +105,15 @@ def _settings(file: ConfigFile, wrong: list[SetupError]) -> Settings:
     return with_values(replace(DEFAULTS, positions=file.positions), read)
 
 
-# Paths of all sections, outer sections first.
+# paths of all sections of site.yaml, outer sections before those in them
 _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, len(key.path))})
 
 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
-    """Return a key's value. In sections with free names, the entries are added to the default entries."""
+    """Return the value of a key in site.yaml.
+
+    If users choose the names in a section, as in `roles`, its entries are added to the default entries.
+    """
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)
     entries = dict(default)
@@ -113,7 +124,9 @@ def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupErro
 
 
 def _one_of(first: str, second: str) -> Callable[..., bool]:
-    """Return a reader that accepts one of two words. It returns whether the value is the second word."""
+    """Return a reader for a value that must be one of two words. The reader returns whether it is the second
+    word.
+    """
 
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
@@ -155,7 +168,7 @@ def _paths(file: ConfigFile, *at: str) -> tuple[str, ...]:
     return values.text_or_texts(file, (), *at)
 
 
-# Readers by kind of value: (file, default, *path of keys) → value.
+# Functions that read a value, by kind of value. Arguments: file, default, path of keys.
 READERS: Mapping[str, Callable[..., Any]] = {
     "text": values.text,
     "origins": values.origins,
@@ -185,7 +198,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "format": _response_format,
     "timestamps": _timestamps,
 }
-# Readers of entries in sections with free names: (file, *path of keys) → value.
+# Functions that read an entry in a section whose names users choose, by kind of value. Arguments: file, path
+# of keys.
 ENTRIES: Mapping[str, Callable[..., Any]] = {
     "weights": _weight,
     "roles": _role,
@@ -273,7 +287,10 @@ _CHECKS = (
 
 
 def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Problem]:
-    """Return warnings about misspelled role names and unknown content types."""
+    """Return warnings about mistyped role names and unknown content types in the settings.
+
+    `singulars` contains the names of the site's content types.
+    """
     wrong = list(_check_role_names(settings))
     for role, permissions in settings.roles.items():
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
@@ -293,12 +310,12 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
 
 
 def check_previews(settings: Settings, schema: Schema) -> list[Problem]:
-    """Return warnings about unknown types, attributes and placeholders in `preview`."""
+    """Return warnings about unknown content types, attributes and placeholders in the section `preview`."""
     return [_warning(settings, what, fix, *at) for what, fix, at in odd_names(settings.preview, schema)]
 
 
 def _check_role_names(settings: Settings) -> Iterator[Problem]:
-    """Yield a warning for each role name that is similar to a built-in role's: it is probably a typo."""
+    """Yield a warning for each role name that is probably a mistyped name of a built-in role."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
             what = f'no user has the role "{role}" until it is assigned'

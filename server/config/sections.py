@@ -1,4 +1,6 @@
-"""Readers for these sections in site.yaml: export, preview, media bucket and git remote."""
+"""Readers for the sections `export` and `preview` of site.yaml, the bucket in `media`, and the remote in
+`git`.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -18,7 +20,7 @@ from server.schema.spelling import suggestion
 
 # --- export ---------------------------------------------------------------------------------------
 
-# keys in export.types.TYPE, with descriptions
+# keys in `export.types.TYPE`, with descriptions
 TYPE_KEYS: Mapping[str, str] = {
     "populate": "The relations and media that exported lists and documents include.",
     "fields": "The attributes that exported lists and documents contain.",
@@ -30,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def read_type(file: ConfigFile, *at: str) -> TypeExport:
-    """Return the export settings for a type. Raises SetupError."""
+    """Return the settings for exporting one content type. Raises SetupError."""
     parameters: dict[str, Any] = {}
     for key, value in section(file, *at).items():
         if key not in TYPE_KEYS:
@@ -46,7 +48,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Return a request to export. Raises SetupError."""
+    """Return a further request whose response is exported. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         raise file.refuse_key(f'invalid name "{at[-1]}" of a query', "use letters, digits, - and _", *at)
     value = file.get(*at)
@@ -62,12 +64,13 @@ def _line(file: ConfigFile, *at: str) -> int | None:
 
 # --- previews -------------------------------------------------------------------------------------
 
-# keys in preview.TYPE, with descriptions
+# keys in `preview.TYPE`, with descriptions
 PREVIEW_KEYS: Mapping[str, str] = {
     "url": "The address, with `{placeholders}`.",
     "unmarked": "Attributes that get no marks, such as `seo.canonical`, since a page uses them as addresses.",
 }
-# Placeholders must come after the origin or the first slash, so the origin of the framed page is known.
+# Placeholders must come after the origin or after the first slash, so that the origin of the page in the
+# frame is known.
 _ORIGIN_OR_PATH = re.compile(
     r"(https?://([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?(?=[/?#]|$)|/(?![/\\]))", re.I
 )
@@ -75,7 +78,7 @@ _TEMPLATE = re.compile(r"([^\s{}\x00-\x1f\x7f]|\{[A-Za-z0-9_-]+\})*")
 
 
 def read_preview(file: ConfigFile, *at: str) -> Preview:
-    """Return a type's preview. Raises SetupError."""
+    """Return the preview settings for one content type. Raises SetupError."""
     if isinstance(file.get(*at), str):
         return Preview(_address(file, *at))
     section = values.section(file, *at)
@@ -100,7 +103,10 @@ def _address(file: ConfigFile, *at: str) -> str:
 
 
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
-    """Yield (message, fix, path of keys) for each unknown type, attribute and placeholder."""
+    """Yield an error for each unknown content type, attribute and placeholder in the section `preview`.
+
+    An error consists of a message, a fix, and the path of keys.
+    """
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
         if type_ is None:
@@ -121,7 +127,7 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    """Return whether an attribute path exists. In a dynamic zone, one of its components must contain it."""
+    """Whether the attribute at a path exists. In a dynamic zone, one of its components must contain it."""
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -140,7 +146,7 @@ _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECA
 
 
 def store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a bucket's address, `s3://BUCKET/PREFIX`, without a trailing slash."""
+    """Return the location of a bucket, `s3://BUCKET/PREFIX`, without a trailing slash."""
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
@@ -149,7 +155,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def web_url(file: ConfigFile, default: str, *at: str) -> str:
-    """Return an HTTP URL without a trailing slash. Credentials and queries are rejected."""
+    """Return an HTTP URL without a trailing slash. A URL with credentials or a query is rejected."""
     written = values.text(file, default, *at)
     if not written:
         return written
@@ -165,7 +171,9 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """Return how to serve files from a bucket: one of SERVE_MODES, or ""."""
+    """Return how clients get files that are stored in a bucket: one of SERVE_MODES, or "" if this is
+    not set.
+    """
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
         raise file.refuse_value("be one of " + ", ".join(SERVE_MODES), suggestion(written, SERVE_MODES), *at)
@@ -173,12 +181,12 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
-    """Return the fix for a key that looks like credentials for the bucket, or ""."""
+    """Return advice for users who put a key that looks like credentials in the section `media`, or ""."""
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield errors for keys in `media` that contradict each other."""
+    """Yield errors for settings in the section `media` that contradict each other."""
     if serve == "redirect" and not public_url:
         what = "media.serve is redirect, but media.public_url is missing"
         yield file.refuse(what, "set it, or use stream or sign", "media", "serve")
@@ -197,7 +205,10 @@ _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a git remote. Its address and credentials are in the machine's git configuration."""
+    """Return the name of a git remote.
+
+    Its URL and credentials are in the git configuration of the machine.
+    """
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
         raise file.refuse("git.remote must be the name of a remote", "use one that `git remote` lists", *at)
@@ -213,12 +224,12 @@ def branch(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return the interval between fetches from the remote, or None for `off`."""
+    """Return the interval at which the remote is fetched, or None for `off`."""
     return default if text(file, "off", *at) == "off" else duration(file, timedelta(), *at)
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Return when to push a write: `before` or `after` the response, or "" for `off`."""
+    """Return whether a write is pushed to the remote "before" or "after" its response, or "" for `off`."""
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

@@ -1,6 +1,7 @@
-"""Readers for single values in site.yaml: texts, numbers, lists.
+"""Readers for single values in site.yaml, such as strings, numbers and lists.
 
-The parameters are the file, the default and the path of keys. All raise SetupError for an invalid value.
+The parameters are the file, the default value, and the path of keys. All readers raise SetupError for an
+invalid value.
 """
 
 import re
@@ -40,7 +41,7 @@ def read_duration(text: str) -> timedelta:
 LOCALE = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*")
 _SIZE = re.compile(r"(\d{1,12})\s*([kKmMgG]?)[bB]?")
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3}
-# Browsers send the Origin header in lower case and without a default port.
+# The header `Origin` in requests from browsers is in lower case and omits the default port.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9]\d{0,4})?")
 _PERSON = re.compile(r"[^<>\x00-\x1f\x7f]*[^<>\x00-\x20\x7f] <[^<>\s\x00-\x1f\x7f]*>")
 _RATE = re.compile(r"\d+ (per|/) ?\d* ?(second|minute|hour|day)s?")
@@ -48,7 +49,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Return a mapping, or an empty one if it is missing."""
+    """Return the mapping at a path of keys. Return an empty mapping if it is missing."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -58,7 +59,7 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
 
 
 def text(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a text."""
+    """Return a string."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -89,7 +90,7 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Return a value with its YAML type, or None if it is missing."""
+    """Return a value as a string, number or boolean, as YAML defines it. Return None if it is missing."""
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -97,7 +98,7 @@ def scalar(file: ConfigFile, *at: str) -> Any:
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
-    """Return a number of bytes, such as `200 MB`, `512 kB` or `1000`."""
+    """Return a number of bytes. It can be written as `200 MB`, `512 kB` or `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
         raise file.refuse_value("be a size", "write it as 200 MB", *at)
@@ -115,8 +116,9 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return the delay before commits: None for `off`, zero for `each`, or a duration
-    such as `30s` or `30`.
+    """Return the delay before a write is committed.
+
+    This is zero for `each`, None for `off`, or a duration such as `30s` or `30`.
     """
     written = text(file, "", *at)
     if written in ("", "off", "each"):
@@ -131,7 +133,9 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Return how long to retain events: (duration, None) for `30d`, (None, number) for an integer."""
+    """Return how long events are kept: (duration, None) for a value such as `30d`, (None, number) for an
+    integer.
+    """
     written = file.get(*at)
     if is_null(written):
         return default
@@ -141,7 +145,7 @@ def keep(
 
 
 def person(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a git identity: `Name <e-mail>`."""
+    """Return a name and email address as git uses them: `Name <email>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
         raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
@@ -149,7 +153,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a rate, such as `100 per minute`."""
+    """Return a rate limit, such as `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
@@ -157,7 +161,10 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return where request counts are stored: `redis://…`, `rediss://…`, `env:NAME`, or `memory`."""
+    """Return where the number of requests per client is stored.
+
+    The value is `redis://…`, `rediss://…`, `memory`, or `env:NAME` for an environment variable.
+    """
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
@@ -166,7 +173,9 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def as_parameter(tree: Tree) -> Any:
-    """Return a tree as nested values of a query string: scalars become strings or None."""
+    """Convert a parsed value to nested values as in a query string: numbers and booleans become strings, and
+    null becomes None.
+    """
     if isinstance(tree, dict):
         return {str(key): as_parameter(value) for key, value in tree.items()}
     if isinstance(tree, list):
@@ -175,7 +184,7 @@ def as_parameter(tree: Tree) -> Any:
 
 
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a list of texts."""
+    """Return a list of strings as a tuple."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -185,14 +194,16 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
 
 
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of texts. The value may be a single text or a list."""
+    """Return a tuple of strings. The value may be a list, or a single string."""
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a list of origins as in browsers' `Origin` header, such as `https://example.org`, or `*`."""
+    """Return a tuple of origins, such as `https://example.org`, or `*`. They have the form of the `Origin`
+    header.
+    """
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -202,7 +213,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 
 def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a list of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`."""
+    """Return a tuple of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`."""
     written = text_or_texts(file, default, *at)
     for i, network in enumerate(written):
         try:
@@ -221,7 +232,7 @@ def locale(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a list of unique locale codes, or the default if the list is empty."""
+    """Return a tuple of different locale codes. If the list is empty, return the default."""
     codes = texts(file, (), *at)
     for i, code in enumerate(codes):
         _check_locale(file, code, *at, i)

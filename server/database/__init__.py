@@ -1,1 +1,4 @@
-"""Databases of a site, SQLite files or PostgreSQL: connections and transactions."""
+"""Connections to a site's databases and transactions in them.
+
+A database is an SQLite file or in PostgreSQL.
+"""

@@ -1,4 +1,4 @@
-"""Address of a site's databases, from the setting `accounts`."""
+"""The location of a site's databases, which is the value of the setting `accounts`."""
 
 import re
 from importlib.util import find_spec
@@ -9,17 +9,17 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    """Whether accounts are in a database server, which may be slow, instead of a file."""
+    """Whether accounts are stored in a database server, which can be slow, and not in a file."""
     return bool(url) and not url.startswith("sqlite")
 
 
 def is_postgres(url: str) -> bool:
-    """Whether accounts and the event log are in PostgreSQL."""
+    """Whether accounts and the event log are stored in PostgreSQL."""
     return url.startswith("postgresql")
 
 
 def file_of(url: str) -> Path:
-    """Return the path in `sqlite:///path`. Raises ValueError for any other address."""
+    """Return the path in a URL such as `sqlite:///path`. Raises ValueError for any other URL."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
         raise ValueError("it must be at postgresql://…, or at sqlite:/// and a path")
@@ -27,7 +27,7 @@ def file_of(url: str) -> Path:
 
 
 def require_driver(url: str) -> None:
-    """Raise SetupError if accounts are in PostgreSQL and psycopg is not installed."""
+    """Raise SetupError if accounts are stored in PostgreSQL and the package psycopg is not installed."""
     if is_postgres(url) and find_spec("psycopg") is None:
         message = "the accounts database has no driver: psycopg is not installed"
         raise SetupError(FILE, None, message, "run `pip install 'bifolio[postgres]'`")

@@ -1,6 +1,6 @@
-"""Interface of a database: SQLite or PostgreSQL.
+"""Interface to a database, which is implemented for SQLite and for PostgreSQL.
 
-All statements use SQLite's syntax; `server.database.statements` translates them for PostgreSQL.
+All SQL statements use the syntax of SQLite. For PostgreSQL, `server.database.statements` translates them.
 """
 
 import re
@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-LOCK_TIMEOUT_S = 10.0  # How long a transaction waits for other transactions.
+LOCK_TIMEOUT_S = 10.0  # A transaction waits up to this long for other transactions.
 _CREATE = re.compile(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) IF NOT EXISTS (\w+)")
 
 
 class Cursor(Protocol):
-    """Result of a statement: the rows that it found, or the number of rows that it changed."""
+    """Result of an SQL statement: the rows that were found, or the number of rows that were changed."""
 
     @property
     def rowcount(self) -> int:
@@ -22,7 +22,7 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """Return a tuple for each column; its first item is the column's name."""
+        """Return a tuple for each column. Its first item is the name of the column."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None after the last one."""
@@ -34,54 +34,57 @@ class Cursor(Protocol):
 
 
 class Connection(Protocol):
-    """A transaction. Parameters in statements are written as `?`."""
+    """An open transaction. `?` marks the place of each parameter in a statement."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
         """Execute a statement."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Execute a statement once for each row of parameters."""
+        """Execute a statement once for each row. The items of a row are the parameters."""
 
 
 class Engine(Protocol):
-    """A database. Thread-safe; each process has its own connections.
+    """A database. Its methods can be called from any thread. Each process has its own connections.
 
-    If the database can't be used, methods raise the error that `Tables.refuse` returns.
+    If the database can't be used, the methods raise the error that `Tables.refuse` returns.
     """
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database is known to reject writes."""
+        """Whether the database is known to reject writes, for example because it is a replica."""
 
     def open(self) -> None:
-        """Connect and create missing tables. Raises OSError and the driver's errors."""
+        """Connect, and create missing tables. Raises OSError and the errors of the database driver."""
 
     def is_current(self) -> bool:
-        """Whether the file that was opened is still at its path."""
+        """Whether the database file that was opened is still at its path."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: a transaction that is committed at the end, or rolled back on an exception.
+        """Context manager: a transaction that is committed at the end of the block, or rolled back on an
+        exception.
 
-        Waits at most `seconds` for other transactions. SQLite allows only one writer at a time. PostgreSQL
-        first executes the statement `claim`, which can lock out other writers.
+        Waits up to `seconds` for other transactions. SQLite allows only one writing transaction at a time.
+        PostgreSQL allows several, so it first executes the statement `claim`, which can lock out others.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: a read-only transaction with a consistent view of the data."""
+        """Context manager: a read-only transaction. All its statements see the data as it was at the same
+        time.
+        """
 
     def close(self) -> None:
-        """Close all connections. The next use opens the database again."""
+        """Close all connections. The next call of another method opens the database again."""
 
 
 class DuplicateError(Exception):
-    """Another row already has this key."""
+    """Error if a row is inserted whose key already exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The reason why a database can't be used, in one line; "" if it does not respond.
+    """The reason why a database can't be used, in one line. It is "" if the database does not respond.
 
-    `is_duplicate` is set if another row already has the key.
+    `is_duplicate` means that a row with the same key already exists.
     """
 
     reason: str = ""
@@ -90,13 +93,13 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of one part of the server.
+    """The tables that one part of the server uses.
 
     - `schema`: the SQL statements that create them, separated by ";"
-    - `complete`: called after tables and before indexes are created, to add initial rows and migrate older
-      tables
+    - `complete`: is called after tables are created and before indexes are created. It adds initial rows and
+      converts tables from older versions.
     - `refuse`: returns the error to raise if the tables can't be used
-    - `prefix`: prepended to all names in PostgreSQL
+    - `prefix`: is added to the beginning of all names in PostgreSQL
     """
 
     schema: str
@@ -110,7 +113,7 @@ class Tables:
         return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
-        """Create missing tables and indexes. The caller's transaction must lock out other processes."""
+        """Create missing tables and indexes. The transaction must already lock out other processes."""
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

@@ -1,4 +1,4 @@
-"""SQLite files: paths, permissions and checks."""
+"""SQLite files: their paths and permissions, and a check for damage."""
 
 import os
 import sqlite3
@@ -11,7 +11,10 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """Return the path of a private file in `.bifolio/`, creating it if it is missing. Raises OSError."""
+    """Return the path of a file in `.bifolio/` that only its owner can read. If it is missing, create it.
+
+    Raises OSError.
+    """
     path = state_folder(root) / name
     path.touch(mode=0o600)
     keep_private(path)
@@ -19,7 +22,10 @@ def private_file(root: Path, name: str) -> Path:
 
 
 def database_file(root: Path) -> Path:
-    """Return the path of the accounts database, creating the file if it is missing. Raises SetupError."""
+    """Return the path of the file with the accounts database.
+
+    If it is missing, create it. Raises SetupError.
+    """
     try:
         path = private_file(root, "accounts.db")
     except OSError as error:
@@ -30,9 +36,9 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is a readable and writable database, or empty.
+    """Whether a file is empty, or a database that can be read and written.
 
-    False is not certain; opening the database (`database.opening`) reports the actual error.
+    If False, opening the database (`database.opening`) may still succeed. Otherwise, it reports the error.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -45,12 +51,15 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """Identity of an open database file, to detect that the file was removed or replaced."""
+    """Identity of a database file that was opened.
+
+    It shows whether the file was removed or replaced later.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # While a descriptor is open, no other file gets the same inode number. It is opened with O_PATH,
-        # because closing any other descriptor would release SQLite's locks.
+        # While this descriptor is open, no other file gets the same inode number. O_PATH is necessary,
+        # because closing any other descriptor of the file would release SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)

@@ -1,8 +1,9 @@
-"""Notices between the machines of a site, through LISTEN and NOTIFY in a shared PostgreSQL.
+"""Notices between the machines that serve a site, through LISTEN and NOTIFY in the PostgreSQL that they
+share.
 
-A notice has a topic and a payload. Each process has one thread and one connection for notices. Notices are
-lost while the connection is down, so listeners are also called after each reconnect. Without PostgreSQL there
-is only one machine, and nothing is sent.
+A notice has a topic and a payload. Each process has one thread and one connection for notices. While the
+connection is down, notices are lost, so listeners are also called after each reconnect. Without PostgreSQL,
+there is only one machine, and no notices are sent.
 """
 
 import logging
@@ -20,20 +21,21 @@ from server.database.engine import Connection
 
 log = logging.getLogger("bifolio")
 
-COMMITS = "commits"  # The branch on the git remote has a new commit, which is the payload.
+COMMITS = "commits"  # The branch on the git remote has a new commit. The payload is the commit's id.
 ACCOUNTS = "accounts"  # Users, tokens or sessions have changed.
-EVENTS = "events"  # Events were recorded; the payload is the number of the last one.
-# Channel name; it contains the schema, because sites may share a database.
+EVENTS = "events"  # New events were recorded. The payload is the number of the last event.
+# Name of the channel. It contains the name of the database schema, because several sites may use one
+# database.
 CHANNEL = "'bifolio_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # the parameter is a `message`
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter is the result of `message`.
 MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
 HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Pause before each attempt to reconnect.
-MAX_QUEUED_NOTICES = 100  # Notices that are queued without a connection.
+MAX_QUEUED_NOTICES = 100  # At most this many notices are queued while there is no connection.
 
 
 def message(topic: str, payload: str = "") -> str:
-    """Encode a notice. Raises ValueError if it is too long."""
+    """Return the message that represents a notice in PostgreSQL. Raises ValueError if it is too long."""
     text = f"{topic} {payload}"
     if len(text.encode()) > MAX_MESSAGE_BYTES:
         raise ValueError(f"a notice has at most {MAX_MESSAGE_BYTES} bytes")
@@ -41,7 +43,7 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Notify all listening processes as soon as a transaction commits.
+    """Send a notice to all listening processes when a transaction is committed.
 
     Raises ValueError if the notice is too long.
     """
@@ -49,16 +51,17 @@ def notify(connection: Connection, topic: str, payload: str) -> None:
 
 
 class Notices:
-    """Sender and receiver of notices in one process, for the site with accounts at `url`. Thread-safe.
+    """Sender and receiver of notices in one process. Thread-safe. `url` is the location of the accounts
+    database.
 
-    It may be created before a fork, but must be started after it.
+    The object may be created before a fork, but `start` must be called after it.
     """
 
     def __init__(self, url: str) -> None:
         self._url = url
         self._calls: dict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._lock = threading.Lock()
-        self._waiting: dict[str, None] = {}  # an ordered set of messages to send
+        self._waiting: dict[str, None] = {}  # the messages to send, in order and without duplicates
         self._stopping, self._connected = threading.Event(), False
         self._thread: threading.Thread | None = None
 
@@ -68,15 +71,16 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Call a function with the payload of each notice on a topic, including notices from this process.
+        """Let `call` be called with the payload of each notice on a topic, including notices from this
+        process.
 
-        After each reconnect it is called with "", because notices may have been lost. Calls are made one at a
-        time in the listening thread, so they must not block.
+        After each reconnect, it is called with "", because notices may have been lost. All calls happen in
+        the thread that receives notices, so they must not block.
         """
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Send a notice to all listening processes. Never blocks or fails.
+        """Send a notice to all listening processes. This never blocks or fails.
 
         Without a connection, the newest notices are sent after the next reconnect.
         """
@@ -91,7 +95,7 @@ class Notices:
             self._rouse()
 
     def start(self) -> None:
-        """Start listening and sending."""
+        """Start the thread that sends and receives notices."""
         if not is_postgres(self._url):
             return
         self._rousing, self._roused = socket.socketpair()
@@ -101,7 +105,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send queued notices if connected, then stop."""
+        """Send the queued notices if there is a connection, then stop the thread."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -124,7 +128,7 @@ class Notices:
                 self._roused.close()
 
     def _keep(self) -> None:
-        """Connect, and reconnect after failures; log the first failure and the recovery."""
+        """Connect, and connect again after failures. Log the first failure and the end of the failures."""
         try:
             postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
         except ImportError:  # Opening the accounts reports the missing driver.
@@ -147,7 +151,7 @@ class Notices:
                 failures += 1
 
     def _begin(self, connection: Any) -> None:
-        """Listen on a new connection, and call all listeners in case they missed notices."""
+        """Listen on a new connection. Call all listeners, because they may have missed notices."""
         (channel,) = connection.execute(f"SELECT {CHANNEL}").fetchone()
         connection.add_notify_handler(lambda notice: self._take(notice.payload))
         connection.execute(f'LISTEN "{channel}"')
@@ -156,7 +160,7 @@ class Notices:
             self._call(topic, "")
 
     def _serve(self, connection: Any) -> None:
-        """Receive and send notices until stopped. Raises psycopg.Error if the connection is lost."""
+        """Receive and send notices until `stop` is called. Raises psycopg.Error if the connection is lost."""
         with selectors.DefaultSelector() as selector:
             selector.register(connection.fileno(), selectors.EVENT_READ)
             selector.register(self._roused, selectors.EVENT_READ)
@@ -170,7 +174,7 @@ class Notices:
                     self._roused.recv(1024)
                 connection.execute(
                     ""
-                )  # This query receives pending notices, and fails if the connection is lost.
+                )  # This query receives waiting notices, and fails if the connection is lost.
 
     def _send(self, connection: Any) -> None:
         while True:

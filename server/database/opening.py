@@ -1,4 +1,6 @@
-"""Factory for database engines: PostgreSQL if the setting `accounts` names it, otherwise SQLite."""
+"""Creation of a database engine: for PostgreSQL if the setting `accounts` requires it, and otherwise for
+SQLite.
+"""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -18,10 +20,10 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create an engine for some tables, with at most `size` connections. It connects on first use.
+    """Create the engine for some tables, with at most `size` connections. It connects when it is first used.
 
-    `name` identifies a PostgreSQL database in the log. `prepare` and `replaced` are passed to `Sqlite`.
-    Raises ModuleNotFoundError if the PostgreSQL driver is missing.
+    `name` identifies a PostgreSQL database in log messages. `prepare` and `replaced` are passed to `Sqlite`.
+    Raises ModuleNotFoundError if the PostgreSQL driver is not installed.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)

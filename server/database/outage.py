@@ -1,7 +1,7 @@
-"""Outages of a remote database: requests fail at once instead of waiting.
+"""Detection of database outages, so that requests fail immediately instead of waiting.
 
-During an outage, a thread tests the database until it responds. The log has one line for the start of an
-outage and one for its end. A database that only rejects writes, such as a replica, can still be read.
+During an outage, a thread tests the database until it responds. The start and the end of an outage are
+logged. A database that only rejects writes, such as a replica, can still be read.
 """
 
 import logging
@@ -18,13 +18,14 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """The database responds but rejects writes."""
+    """Error if a database responds but rejects writes."""
 
 
 class Outage:
-    """Record of whether a database can be used. `trial` tests it, and raises an error if it can't be used.
+    """Information about whether a database can be used. Thread-safe.
 
-    `name` identifies the database in the log; with "", nothing is logged. Thread-safe.
+    `trial` tests the database, and raises an error if it can't be used. `name` identifies the database in log
+    messages. If it is "", nothing is logged.
     """
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
@@ -48,7 +49,9 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database can't be used or written, and start testing it."""
+        """Record that the database can't be used, or only can't be written, and start a thread that
+        tests it.
+        """
         with self._lock:
             was_trying, self._trying = self._trying, True
             self._away = self._away or not read_only
@@ -58,7 +61,7 @@ class Outage:
             threading.Thread(target=self._try, name="outage", daemon=True).start()
 
     def end(self) -> None:
-        """Stop testing, because the database is no longer used."""
+        """Stop testing, because the database will no longer be used."""
         with self._lock:
             self._trying = self._away = False
 
@@ -81,5 +84,5 @@ class Outage:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of an error's message."""
+    """Return the first line of the message in an error."""
     return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,4 +1,4 @@
-"""Connection pool shared by threads."""
+"""Pool of database connections that threads share."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -19,13 +19,13 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """All connections in a pool are in use."""
+    """Error if all connections in a pool are in use."""
 
 
 class Pool(Generic[C]):
     """Pool of at most `size` connections.
 
-    Each is used by one thread at a time; the last used one is reused first.
+    A connection is used by one thread at a time. The connection that was used last is reused first.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class Pool(Generic[C]):
         is_usable: Callable[[C, float], bool],
         is_idle: Callable[[C], bool],
     ) -> None:
-        """Store the functions that create and check connections.
+        """Create an empty pool. `connect` creates a connection.
 
-        `connect` creates a connection and `is_usable` checks one, both within a number of seconds. `is_idle`
-        returns whether a returned connection has no open transaction.
+        `is_usable` checks whether a connection still works. Both functions receive the number of seconds that
+        they may take. `is_idle` returns whether a connection has no open transaction.
         """
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -46,7 +46,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: borrow a connection, waiting at most `seconds`.
+        """Context manager: use a connection during the block. Waits up to `seconds` until one is free.
 
         Raises NoConnectionLeftError, and the errors of `connect` and `is_usable`.
         """
@@ -67,13 +67,17 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close idle connections now, and all others when they are returned."""
+        """Close the connections that are not in use now, and each of the others when its user has
+        finished.
+        """
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Drop all connections without closing them, because they belong to the parent process."""
+        """Remove all connections from the pool without closing them, because they belong to the parent
+        process.
+        """
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []
 
@@ -81,7 +85,7 @@ class Pool(Generic[C]):
         while self._idle:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # Another thread borrowed the last one.
+            except IndexError:  # Another thread has taken the last free connection.
                 break
             try:
                 if self._is_usable(connection, seconds):

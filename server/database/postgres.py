@@ -1,8 +1,9 @@
-"""PostgreSQL engine in which every wait has a timeout.
+"""Database engine for PostgreSQL, in which every wait has a timeout.
 
-If a server is suspended or the network breaks, connections remain open without data, so waits need limits: a
-content write holds the site's lock while it waits for the event log, and requests for accounts block threads
-that other requests need. During an outage, only one thread contacts the server.
+If the database server is suspended or the network fails, connections stay open, but no data arrives. Two
+kinds of waits would then block the site: a content write holds the site's lock while it waits for the event
+log, and requests that read accounts occupy threads that other requests need. During an outage, only one
+thread contacts the server.
 """
 
 import logging
@@ -28,31 +29,32 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # Timeout while a statement runs and the server sends nothing.
-RECENT_RESPONSE_S = 1.0  # If the server responded within this time, a wait lasts at least this long.
-IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer.
+RESPONSE_TIMEOUT_S = 3.0  # Timeout for a running statement if the server sends nothing.
+RECENT_RESPONSE_S = 1.0  # If the server has responded within this time, waits last at least this long.
+IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
 READ_ONLY = "25006"  # SQLSTATE for a write in a read-only transaction
-_SCHEMA_LOCK = 0x71756972650001  # Key of the advisory lock for creating tables.
-# In s and ms. The encoding is set because otherwise psycopg may return bytes (database without encoding).
+_SCHEMA_LOCK = 0x71756972650001  # Key of the advisory lock that is held while tables are created.
+# In seconds and milliseconds. The encoding is set because psycopg may otherwise return bytes for a database
+# without an encoding.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
-_READY_NONE = 0  # psycopg sends this every 0.1 s while no data arrives.
+_READY_NONE = 0  # psycopg sends this value every 0.1 s while no data arrives.
 
 
 class SilentError(OperationalError, TimeoutError):
-    """The server sent nothing for too long, and the connection was closed."""
+    """Error if the server has sent nothing for too long. The connection was closed."""
 
 
 class BoundedConnection(Connection[Any]):
-    """A psycopg connection that waits at most `silent_s` seconds for data."""
+    """A psycopg connection that waits at most `silent_s` seconds for data from the server."""
 
     silent_s = RESPONSE_TIMEOUT_S
-    answered_at = 0.0  # time of the last response
+    answered_at = 0.0  # time of the last response from the server
 
     def __del__(self, *_: Any) -> None:
-        """Do nothing: a forked process must not close its parent's connection."""
+        """Do nothing, because a forked process must not close the connection of its parent process."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run psycopg's generator with a timeout. Raises SilentError."""
+        """Run a generator from psycopg, which waits for data, with a timeout. Raises SilentError."""
         try:
             return super().wait(_bounded(gen, self.silent_s), *args, **options)
         except SilentError:
@@ -61,7 +63,7 @@ class BoundedConnection(Connection[Any]):
 
 
 def connect_to(url: str) -> BoundedConnection:
-    """Connect to the accounts database in autocommit mode. Raises psycopg.Error."""
+    """Connect to the accounts database. Each statement is committed immediately. Raises psycopg.Error."""
     options: dict[str, Any] = {"autocommit": True, **OPTIONS}
     return BoundedConnection.connect(re.sub(r"^postgresql\+\w+", "postgresql", url), **options)
 
@@ -74,7 +76,9 @@ def require_writable(connection: BoundedConnection) -> None:
 
 
 def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, Any, Any]:
-    """Wrap psycopg's generator so that it raises SilentError after too long a wait."""
+    """Wrap a generator from psycopg so that it raises SilentError if no data arrives for `silent_s`
+    seconds.
+    """
     last = monotonic()
     try:
         awaited = next(gen)
@@ -91,7 +95,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction that translates statements from SQLite's syntax."""
+    """A transaction. It translates statements from SQLite's syntax to PostgreSQL's."""
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -106,7 +110,10 @@ class _Transaction:
 
 
 class Postgres:
-    """Engine for tables in the PostgreSQL at `url`; `name` identifies it in the log."""
+    """Engine for tables in the PostgreSQL database at `url`.
+
+    `name` identifies the database in log messages.
+    """
 
     def __init__(self, url: str, tables: Tables, size: int, name: str) -> None:
         self._url, self._tables, self._name = url, tables, name
@@ -116,23 +123,23 @@ class Postgres:
 
     def _begin_process(self) -> None:
         self._answered_at = 0.0
-        self._late: list[Future[BoundedConnection]] = []  # connections whose callers no longer waited
+        self._late: list[Future[BoundedConnection]] = []  # connections whose callers no longer wait for them
         self._outage = Outage(self._try, self._name)
         self._pool.forget()
         self._process = os.getpid()  # Set last, because other threads check it without the lock.
 
     @property
     def is_read_only(self) -> bool:
-        """Whether a write was rejected."""
+        """Whether the database has rejected a write because it is read-only."""
         return self._outage.read_only
 
     def open(self) -> None:
-        """Connect and create missing tables."""
+        """Connect, and create missing tables."""
         with self._pool.lend(RESPONSE_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
-        """Return True: there is no file."""
+        """Return True, because there is no file that could be replaced."""
         return True
 
     @contextmanager
@@ -160,7 +167,9 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: borrow a connection within `seconds`, or more if the server responded recently."""
+        """Context manager: use a connection. Waits up to `seconds` for it, or longer if the server responded
+        recently.
+        """
         if self._process != os.getpid():
             with self._lock:
                 if self._process != os.getpid():
@@ -181,7 +190,7 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Record an error's consequences for later requests. Returns the error to raise."""
+        """Record what an error means for later requests. Return the error to raise."""
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
@@ -190,26 +199,26 @@ class Postgres:
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
             self._outage.begin(reason)
-        elif connection.closed:  # The server may have restarted: reconnect.
+        elif connection.closed:  # The server may have been restarted, so a new connection may work.
             self._pool.clear()
         elif self._name and not isinstance(error, OperationalError):
             log.error("%s can't be used: %s", self._name, reason)
         return self._tables.refuse(Trouble(reason))
 
     def _try(self) -> None:
-        """Test whether the database responds and accepts writes."""
+        """Test whether the database responds and accepts writes. Raises an error if it does not."""
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # The next connection may reach a writable server.
+                connection.close()  # A new connection may reach a server that accepts writes.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in a thread, and wait at most `seconds` for it. Raises psycopg.Error.
+        """Connect in another thread, and wait up to `seconds` for that. Raises psycopg.Error.
 
-        If connecting takes longer, a later caller uses the connection.
+        If connecting takes longer, a later caller gets the connection.
         """
         try:
             future = self._late.pop()
@@ -230,7 +239,7 @@ class Postgres:
         return connection
 
     def _make(self, future: "Future[BoundedConnection]") -> None:
-        """Connect and create missing tables."""
+        """Connect, and create missing tables. The result is stored in `future`."""
         try:
             connection = connect_to(self._url)
             try:
@@ -255,7 +264,9 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that is rolled back on an exception."""
+    """Context manager: a transaction that starts with `begin` and ends with `end`, or is rolled back on an
+    exception.
+    """
     try:
         connection.execute(begin)
         yield
@@ -267,7 +278,10 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Whether a connection is still open; a restart of the server closes it. Raises SilentError."""
+    """Whether a connection is still open.
+
+    For example, a restart of the server closes it. Raises SilentError.
+    """
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
         poll.register(connection.fileno(), select.POLLIN)
@@ -290,8 +304,8 @@ def _is_idle(connection: BoundedConnection) -> bool:
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
     """Create the tables, unless another process has just created them.
 
-    The lock is acquired before the transaction starts, because an older transaction would not see the tables
-    from other processes.
+    The lock is acquired before the transaction starts. Otherwise, the transaction would not see tables that
+    another process has created while it was waiting.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):

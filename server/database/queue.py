@@ -1,6 +1,6 @@
-"""Fair queue between machines that share a PostgreSQL, based on an advisory lock.
+"""Fair queue of the machines that push to a git remote, based on an advisory lock in a shared PostgreSQL.
 
-The queue only improves fairness: if PostgreSQL is not available, a process continues without it.
+The queue only improves fairness. If PostgreSQL is not available, a process continues without waiting.
 """
 
 import time
@@ -11,15 +11,18 @@ from typing import Any
 
 from server.database.address import is_postgres
 
-LOCK_TIMEOUT_S = 5.0  # Longest wait for other processes.
-# PostgreSQL ends a session that is idle for this long. This releases the lock of a machine that lost power.
+LOCK_TIMEOUT_S = 5.0  # A process waits up to this long for other processes.
+# PostgreSQL ends a session that is idle for this long. This releases the lock if a machine has lost power.
 SESSION_TIMEOUT_S = 20.0
 BACKOFF_S = 10.0  # After a timeout or outage, a process skips the queue for this long.
-_KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"  # Sites may share a database.
+# The key contains the database schema, because several sites may use one database.
+_KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue of the machines of a site, whose accounts are at `url`. For one thread at a time."""
+    """Queue of the machines that serve a site. `url` is the location of its accounts. Only one thread may use
+    it.
+    """
 
     def __init__(self, url: str = "") -> None:
         self.is_shared = is_postgres(url)
@@ -30,9 +33,9 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait at most `seconds` for this process's turn.
+        """Context manager: wait up to `seconds` until it is this process's turn.
 
-        Yields whether it had to wait for others.
+        Yield whether it had to wait for another process.
         """
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
@@ -41,7 +44,7 @@ class Queue:
             self.leave()
 
     def leave(self) -> None:
-        """End this process's turn."""
+        """End the turn of this process, so that the next process can continue."""
         if self._is_first:
             self._is_first = False
             with suppress(self._errors):
@@ -67,7 +70,7 @@ class Queue:
         return waited
 
     def _connected(self) -> Any:
-        """Return the connection, or a new one if PostgreSQL closed it. Raises psycopg.Error."""
+        """Return the connection, or a new one if PostgreSQL has closed it. Raises psycopg.Error."""
         if self._connection is not None:
             with suppress(self._errors):
                 self._connection.execute("")

@@ -1,4 +1,4 @@
-"""SQLite engine."""
+"""Database engine for SQLite files."""
 
 import os
 import re
@@ -15,22 +15,24 @@ from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
-DAMAGED_SUFFIX = ".damaged"  # suffix of a damaged file that was moved aside
-# After these errors, the file may still be readable, although its folder is not writable.
+DAMAGED_SUFFIX = ".damaged"  # suffix that is added to the name of a damaged file
+# These errors concern writing. The file may still be readable.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
-_MIN_INDEX_BYTES = 32_768  # If the index (-shm) is smaller, a full disk truncated it.
-_OTHER_TABLES = re.compile("no such (table|column)|has no column")  # the tables are from another release
+# If the index of the write-ahead log (-shm) is smaller than this, it was truncated because the disk is full.
+_MIN_INDEX_BYTES = 32_768
+# The tables were created by a different version.
+_OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
 class Sqlite:
-    """Engine for tables in an SQLite file (`server.database.engine`).
+    """Engine for tables in an SQLite file (see `server.database.engine`).
 
-    `prepare` checks that the file may be used, and returns its path. If `replaced` is passed, a damaged file
-    is moved aside, a deleted file is created again, and `replaced` is called. Otherwise, the opened file
-    remains in use.
+    `prepare` checks that the file may be used, and returns its path. If `replaced` is given, a damaged file
+    is renamed, and a damaged or deleted file is replaced by a new one; then `replaced` is called. Without
+    `replaced`, the file that was opened first remains in use.
     """
 
-    is_read_only = False  # If the file is not writable, each write reports it.
+    is_read_only = False  # Always False: if the file can't be written, each write raises an error.
 
     def __init__(
         self,
@@ -46,7 +48,7 @@ class Sqlite:
         self._pool = Pool(size, lambda _: self._connect(), lambda *_: True, _is_idle)
 
     def open(self) -> None:
-        """Connect and create missing tables."""
+        """Connect, and create missing tables."""
         self._renew()
         with self._pool.lend(LOCK_TIMEOUT_S):
             pass
@@ -89,7 +91,9 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a new connection; read-only if nothing can be written, as on a full disk."""
+        """Return a new connection. It is read-only if nothing can be written, for example because the disk is
+        full.
+        """
         try:
             return self.connect()
         except sqlite3.OperationalError as error:
@@ -121,7 +125,9 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Drop connections to a deleted file, and connections inherited from the parent process."""
+        """Remove connections to a deleted file, and connections that were inherited from the parent
+        process.
+        """
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
             with self._lock:
                 self._let_go()
@@ -137,7 +143,7 @@ class Sqlite:
             self._file = None
 
     def _put_aside(self) -> None:
-        """Rename a damaged file. The next use creates a new one."""
+        """Rename a damaged database file. The next call that uses the database creates a new file."""
         self.close()
         with suppress(OSError):
             path = self._prepare()
@@ -156,7 +162,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that can't be written now, used for one transaction."""
+    """Connection to a file that can't be written at this time. It is used for a single transaction."""
 
     reason = ""
 
@@ -166,10 +172,10 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 
 
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
-    """Open a database without creating its -wal and -shm files, because the disk may be full.
+    """Open a database for reading without creating its -wal and -shm files, because the disk may be full.
 
-    If the write-ahead log has no index (-shm), the log is read under an exclusive lock. If there is no log,
-    the database file is complete.
+    If there is a write-ahead log (-wal) without an index (-shm), the log is read under an exclusive lock. If
+    there is no log, the database file contains all data.
     """
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
@@ -197,11 +203,11 @@ def _size_of(path: Path) -> int:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Enable write-ahead logging, flushed to disk at each commit."""
+    """Enable write-ahead logging. The log is written to disk at each commit."""
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # SQLite does not wait for locks here.
+        try:  # SQLite does not wait for locks when it changes this mode.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
@@ -211,7 +217,9 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that is rolled back on an exception."""
+    """Context manager: a transaction that starts with `begin` and ends with `end`, or is rolled back on an
+    exception.
+    """
     connection.execute(begin)
     try:
         yield
@@ -228,7 +236,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detector for writes to a file by other connections. A check takes microseconds."""
+    """Detects whether other connections have written to a database file. A check takes microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine
@@ -237,13 +245,16 @@ class Watch:
         self._seen = -1
 
     def changed(self) -> bool:
-        """Whether the file may have changed since the last call. The first call returns True."""
+        """Whether the file may have changed since this method was last called.
+
+        The first call returns True.
+        """
         with self._lock:
             try:
                 self._connection = self._connection or self._engine.connect()
                 version = self._connection.execute("PRAGMA data_version").fetchone()[0]
             except (sqlite3.Error, OSError):
-                # The caller's next query raises the same error.
+                # The caller's next query will raise the same error.
                 self._connection = None
                 return True
             changed, self._seen = version != self._seen, version

@@ -1,3 +1,3 @@
-"""File formats. The parsers return trees with positions, and the editors leave all unchanged bytes as they
-are.
+"""File formats: parsers that also return the positions of values, and editors that leave unchanged bytes as
+they are.
 """

@@ -1,4 +1,4 @@
-"""Configuration files (site.yaml and schemas). Their parsed content includes the position of each value."""
+"""Parser for site.yaml and schema files. It stores the position of each value for error messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,10 +15,9 @@ from server.formats.yaml.reader import read_yaml
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A parsed configuration file. It contains its path in the site, its content as a mapping, and the
-    positions of all values.
+    """The content of site.yaml or a schema file: its path, its values as a mapping, and their positions.
 
-    It can also represent a mapping inside a file. In this case, `top` is the position of that mapping.
+    An object can also represent a mapping inside a file. In this case, `top` is the position of that mapping.
     """
 
     path: str
@@ -27,7 +26,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes, or None."""
+        """Return the value at a path of keys and list indexes. Return None if there is none."""
         value: Tree = self.data
         for key in at:
             if isinstance(value, dict):
@@ -37,9 +36,10 @@ class ConfigFile:
         return value
 
     def entries(self, *at: str) -> list["ConfigFile"]:
-        """Return each mapping in the list at a path as a ConfigFile. If there is no list, return [].
+        """Return the mappings in the list at a path of keys, each as a ConfigFile.
 
-        Raises SetupError if the value is not a list, or if an item is not a mapping.
+        If there is no list, return []. Raises SetupError if the value is not a list, or if an item is not a
+        mapping.
         """
         value = self.get(*at)
         if is_null(value):
@@ -52,49 +52,53 @@ class ConfigFile:
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        """Return the mapping at a path as a ConfigFile."""
+        """Return the mapping `data` at a path of keys as a ConfigFile."""
         depth = len(at)
         inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Return the position of a path. If the file does not contain the path, return the position of the
-        nearest parent.
+        """Return the position of the value at a path of keys. If it is missing, return that of the nearest
+        parent.
         """
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error that contains a message and the position of the value at a path. If there is no
-        value, the position is that of the nearest parent.
+        """Return an error with the position of the value at a path of keys, or of the nearest parent if it is
+        missing.
+
+        `message` says what is wrong, and `fix` what to do.
         """
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
 
     def refuse_value(self, must: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error for an invalid value. The message is "must" followed by the argument `must`, such
-        as "be true or false".
+        """Return an error for an invalid value at a path of keys.
+
+        The message consists of "must" and the argument `must`, such as "be true or false".
         """
         name = ".".join(key for key in at if isinstance(key, str))
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the key at a path."""
+        """Return an error with the position of the key at a path of keys."""
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 
 
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
-    """Read a configuration file in the site's folder `root`. It is parsed as JSON if its name ends with
-    .json, and otherwise as YAML.
+    """Read site.yaml or a schema file of the site at `root`.
 
-    If an optional file is empty or missing, return an empty mapping. Raises SetupError if the file can't be
-    read or is not a mapping, or if a required file is missing.
+    It is parsed as JSON if its name ends with .json, and otherwise as YAML. If an optional file is empty or
+    missing, return an empty mapping. Raises SetupError if the file can't be read or is not a mapping, or if a
+    required file is missing.
     """
     positions: Positions = {}
     try:
         text = (root / path).read_bytes().decode("utf-8-sig")
         check_conflict(text)
-        if not text.strip() and not optional:  # An editor is saving the file, or a crash truncated it.
+        # Another program is saving the file, or a crash has truncated it.
+        if not text.strip() and not optional:
             raise SyntaxProblem("the file is empty", None, "write or delete it")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
@@ -115,7 +119,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """Return the positions of the keys in a JSON text. If it can't be parsed, return {}."""
+    """Return the positions of the keys in a JSON text. If it can't be parsed, return an empty mapping."""
     try:
         return json_positions(text)
     except SyntaxProblem:

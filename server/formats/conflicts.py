@@ -1,4 +1,4 @@
-"""Detection of conflict markers, which git leaves in files after a failed merge."""
+"""Detection of the conflict markers that git writes to files when a merge fails."""
 
 import re
 
@@ -9,18 +9,19 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 def check_conflict(text: str) -> None:
-    """Raise SyntaxProblem if a YAML, JSON or TOML text contains conflict markers. The error contains the
-    position of the first conflict.
+    """Raise SyntaxProblem if a YAML, JSON or TOML text contains git conflict markers.
+
+    The error contains the position of the first conflict.
     """
     if _BEGINS in text:
         _refuse(_first(text.split("\n")))
 
 
 def check_conflict_in_body(text: str, start: int = 0) -> None:
-    """Raise SyntaxProblem if a Markdown text contains conflict markers outside fenced code blocks.
+    """Raise SyntaxProblem if a Markdown text contains git conflict markers outside of fenced code blocks.
 
-    Code blocks are ignored because a page about git may show a conflict. The text before `start` is front
-    matter, which has no code blocks.
+    Code blocks are ignored because a page about git may show a conflict. The text before index `start` is
+    front matter, which has no code blocks.
     """
     if _BEGINS in text:
         above, below = text[:start].split("\n")[:-1], text[start:].split("\n")
@@ -28,12 +29,12 @@ def check_conflict_in_body(text: str, start: int = 0) -> None:
 
 
 def has_conflict(text: str) -> bool:
-    """Whether a Markdown body contains a conflict."""
+    """Whether the body of a Markdown file contains git conflict markers."""
     return _BEGINS in text and _first(_without_fenced(text.split("\n"))) is not None
 
 
 def _without_fenced(lines: list[str]) -> list[str]:
-    """Return the lines, with "" in place of each line in a fenced code block."""
+    """Return the lines of a Markdown text, with "" in place of each line in a fenced code block."""
     kept = list(lines)
     at = 0
     while at < len(lines):
@@ -47,7 +48,9 @@ def _without_fenced(lines: list[str]) -> list[str]:
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int | None:
-    """Return the index of the line that closes a code block, or None."""
+    """Return the index of the line that closes the code block with this `fence`, or None if it is not
+    closed.
+    """
     for i in range(at + 1, len(lines)):
         found = _FENCE.match(lines[i])
         if found and found[1].startswith(fence) and not lines[i].strip().strip(fence[0]):
@@ -56,8 +59,9 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 
 
 def _first(lines: list[str]) -> int | None:
-    """Return the index of the first line of a conflict, or None if there is no conflict. A conflict consists
-    of three markers in order.
+    """Return the index of the first line of a git conflict, or None if there is no conflict.
+
+    A conflict consists of three markers in order.
     """
     begins: int | None = None
     parted = False

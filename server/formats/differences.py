@@ -1,4 +1,4 @@
-"""Differences between two lists: which items are unchanged, changed, moved, added and removed."""
+"""Comparison of two lists: which items are unchanged, changed, moved, added or removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Any, Literal
 from server.formats.edits import same
 from server.formats.tree import Tree
 
-MAX_COMPARED_PAIRS = 10_000  # limit for pairs of one item from each list
+MAX_COMPARED_PAIRS = 10_000  # limit for the number of pairs (one item from each list) that are compared
 
 
 def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
-    """Return the number of items at the start of two lists that are equal, and the number at their end."""
+    """Return how many items at the start of two lists are equal, and how many at their end."""
     shorter = min(len(old), len(new))
     head = 0
     while head < shorter and same(old[head], new[head]):
@@ -24,7 +24,7 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A replacement in a list. The items from index `start` up to, but not including, `end` are replaced by
+    """One replacement that changes a list: the items from `start` up to, but not including, `end` become
     `new`.
     """
 
@@ -34,10 +34,10 @@ class Difference:
 
 
 def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
-    """Return the differences between two lists. They leave as many items unchanged as possible.
+    """Return the replacements that convert the list `old` to `new`. As many items as possible stay unchanged.
 
-    For very long lists, the result is a single difference. It covers everything between the common start and
-    the common end.
+    For very long lists, a single replacement is returned, which covers everything between the common start
+    and the common end.
     """
     head, tail = common_ends(old, new)
     a, b = old[head : len(old) - tail], new[head : len(new) - tail]
@@ -52,7 +52,7 @@ def differences(old: list[Tree], new: list[Any]) -> list[Difference]:
 
 
 def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
-    """Return the (old index, new index) pairs of a longest common subsequence."""
+    """Return the longest common subsequence of two lists, as pairs (old index, new index)."""
     if len(a) * len(b) > MAX_COMPARED_PAIRS:
         return []
     equal = [[same(x, y) for y in b] for x in a]
@@ -75,13 +75,14 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One item in the change from an old list to a new one.
+    """What happens to one item when an old list becomes a new list. `kind` has these values:
 
     - `stays`: the item is unchanged.
     - `changes`: the item at index `old` becomes `new`.
-    - `moves` and `leaves`: a moved item, at its new and at its old position.
-    - `comes`: a new item; `old` is -1.
-    - `goes`: a removed item.
+    - `moves`: the item at index `old` moves to this position.
+    - `leaves`: the old position of an item that moves elsewhere.
+    - `comes`: the item `new` is added. `old` is -1.
+    - `goes`: the item at index `old` is removed.
     """
 
     kind: Literal["stays", "changes", "moves", "comes", "goes", "leaves"]
@@ -90,7 +91,7 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield one step per item, in the order of the new list. Removed items are at their old position."""
+    """Yield a step for each item, in the order of the new list. Removed items come at their old position."""
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -125,7 +126,7 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return the moved items: (index of a difference, index in its new items) → old index."""
+    """Return the items that are moved: (index of the replacement, index in its new items) → old index."""
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
@@ -140,7 +141,9 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Match new items with the old items that they replace: by position, or by an equal member."""
+    """Return which old items new items replace, by index. They match by position, or by an equal key and
+    value.
+    """
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))
     pairs = {}
@@ -153,7 +156,7 @@ def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) 
 
 
 def _is_alike(old: Tree, new: Any) -> bool:
-    """Whether two mappings have an equal value under the same key."""
+    """Whether two mappings have an equal value for the same key."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return False
     return any(same(old[key], new[key]) for key in old.keys() & new.keys())

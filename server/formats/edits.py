@@ -1,5 +1,5 @@
-"""Code that several editors share: text replacements, comparison of trees with
-values, and lists in brackets.
+"""Code that the editors for several formats share: replacing parts of a text, and editing lists in
+brackets.
 """
 
 import re
@@ -11,13 +11,13 @@ from typing import Any
 from server.formats.text_positions import line_start, newline_of
 from server.formats.tree import Plain, Tree, is_null, typed
 
-REMOVE: Any = object()  # marks a key to remove
+REMOVE: Any = object()  # value of a key that must be removed
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Replacement in a text. The characters from index `start` up to, but not including, `end` are replaced
-    by `text`.
+    """One replacement in a text: the characters from `start` up to, but not including, `end` become
+    `text`.
     """
 
     start: int
@@ -26,9 +26,9 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Apply cuts to a text. They must not overlap.
+    """Make replacements in a text. They must not overlap.
 
-    If several cuts start at the same index, insertions keep their order and come before a removal.
+    If several replacements start at the same index, insertions keep their order and come before a removal.
     """
     ordered = sorted(cuts, key=lambda cut: (cut.start, cut.end > cut.start))
     for cut in reversed(ordered):
@@ -37,7 +37,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a tree from a file already represents a value, so that the file need not be changed."""
+    """Whether a parsed value from a file is equal to a new value, so that the file need not be changed."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -59,7 +59,7 @@ def same(old: Tree, new: Any) -> bool:
 
 
 def _equal(old: Any, new: Any) -> bool:
-    """Whether two scalars are equal, distinguishing 1, True and 1.0."""
+    """Whether two numbers, strings or booleans are equal. 1, True and 1.0 are considered different."""
     return type(old) is type(new) and bool(old == new)
 
 
@@ -68,16 +68,16 @@ def _equal(old: Any, new: Any) -> bool:
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\r\n]*)*")
 _COMMENT = re.compile(r"[ \t]*#[^\r\n]*")
 
-Span = tuple[int, int]  # start and end of an item
-Part = tuple[int, str | None]  # index of an item (-1: new), its text (None: removed)
+Span = tuple[int, int]  # indexes in a text at which an item starts and ends
+Part = tuple[int, str | None]  # index of an item (-1 if it is new), and its text (None if it is removed)
 
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """Text of one item in brackets.
+    """The text of one item in a list in brackets, and the text around it.
 
-    `lead` is the text before the item, `gap` the text between the item and its comma, and `tail` the comment
-    after the comma on the same line.
+    `lead` is the text before the item, `gap` is the text between the item and its comma, and `tail` is the
+    comment after the comma on the same line.
     """
 
     lead: str
@@ -89,13 +89,15 @@ class _Item:
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A list or mapping in brackets, split into parts. Concatenated, they are the original text.
+    """A list or mapping in brackets, split into parts. Joined together, the parts are the original text.
 
-    - `first`: the white space before a new first item.
-    - `inner`: the white space before any other new item.
-    - `broken`: the line break and indentation for an item that must start a new line.
-    - `margin`: the same, for the closing bracket.
-    - `trailing`: a comma may follow the last item.
+    These fields describe the white space for new items:
+    - `first`: before a new first item
+    - `inner`: before any other new item
+    - `broken`: line break and indentation, for an item that must start on a new line
+    - `margin`: line break and indentation for the closing bracket
+
+    `trailing` means that the format allows a comma after the last item.
     """
 
     opening: str
@@ -109,13 +111,13 @@ class Brackets:
 
     @property
     def has_lines(self) -> bool:
-        """Whether a new item starts a new line."""
+        """Whether each new item starts on a new line."""
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text with other items. There must be at least one.
+        """Return the text of the list or mapping with the items `parts`, of which there must be at least one.
 
-        Removed items must be passed at their old position.
+        Removed items must be passed, too, at their old position.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items
@@ -137,14 +139,16 @@ class Brackets:
         return made + (_on_new_line(closing, self.margin) if commented else closing)
 
     def _lead(self, i: int, *, first: bool) -> str:
-        """Return the text before an item: its comment, or the white space for its new position."""
+        """Return the text before an item: the existing text if it contains a comment, or else white space."""
         lead = self.items[i].lead if i >= 0 else ""
         if i >= 0 and ("#" in lead or first == (i == 0)):
             return lead
         return self.first if first else self.inner
 
     def _behind(self, item: _Item, *, last: bool) -> tuple[str, bool]:
-        """Return the text after an item, with or without a comma, and whether it ends with a comment."""
+        """Return the text after an item, with or without a comma, and whether this text ends with a
+        comment.
+        """
         ends_line = "\n" in self.closing and "\n" not in item.gap
         if not last or self.items[-1].comma or (self.trailing and item.comma and ends_line):
             gap = self.items[0].gap if not item.comma and "#" not in self.items[0].gap else item.gap
@@ -156,17 +160,22 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """Return the text, with a line break before it unless it starts with one. Needed after a comment."""
+    """Return white space and comments before an item, beginning with a line break.
+
+    This is necessary after a comment.
+    """
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 
 
 def brackets(
     text: str, start: int, end: int, spans: Sequence[Span], *, gap: str = " ", trailing: bool = True
 ) -> Brackets | None:
-    """Parse a list or mapping from the bracket at `start` to the bracket before `end`, with items at `spans`.
+    """Split a list or mapping into its parts. The items are at `spans`, between the brackets at `start` and
+    `end`.
 
-    `gap` is the white space after a comma if the text has no example. Returns None if there are no items, or
-    if the text between them contains anything but commas, white space and comments.
+    `end` is the index after the closing bracket. `gap` is the white space after a comma if the text contains
+    no example. Return None if there are no items, or if there is anything but commas, white space and
+    comments between them.
     """
     if not spans or text[start] not in "[{":
         return None
@@ -205,8 +214,9 @@ def brackets(
 
 
 def _inner(items: list[_Item], below: str, gap: str) -> str:
-    """Return the white space before an item other than the first. `below` is the line break and indentation
-    that align an item with the first.
+    """Return the white space before a new item that is not the first.
+
+    `below` is the line break and the indentation that align an item with the first.
     """
     leads = [item.lead for item in items[1:]] or [item.lead for item in items if "\n" in item.lead]
     flat = [lead for lead in leads if "\n" not in lead]

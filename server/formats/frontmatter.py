@@ -1,13 +1,14 @@
-"""Front matter: the attributes at the top of a Markdown file, separate from the body.
+"""Front matter: the block at the top of a Markdown file that contains attributes, above the body.
 
-python-frontmatter selects the handler and defines its interface (`detect`, `split`, `load`, `export`). Its
-own handlers are not used, because edits must keep all other bytes: they strip the text, convert CRLF, type
-values by YAML 1.1, and return an unclosed block as text. Its `parse()` and `dumps()` have the same effects
-and are not called. To add a format, add an entry to HANDLERS.
+The package python-frontmatter selects the handler for a block, and defines the interface of handlers
+(`detect`, `split`, `load`, `export`). Its own handlers are not used, because edits must keep all other bytes:
+they strip the text, convert CRLF, determine types by YAML 1.1, and treat an unclosed block as text. For the
+same reason, its functions `parse()` and `dumps()` are not called. To support another format, add a handler to
+HANDLERS.
 
 Blank lines above a block belong to the block, as in Hugo, Zola and Astro, if the block is closed and starts
 with a key. Otherwise, a line of dashes is a horizontal rule. The blank line after the block and the final
-newline are not part of the body, and edits keep them.
+newline do not belong to the body, and edits keep them.
 """
 
 import json
@@ -40,7 +41,7 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text that was split into four parts. Joined together, they are the original text.
+    """A Markdown text, split into four parts. Joined together, the parts are the original text.
 
     If there is no front matter, the whole text is in `rest`.
     """
@@ -53,19 +54,20 @@ class Parts:
 
     @property
     def body(self) -> str:
-        """The text below the front matter, as in API responses."""
+        """The text below the front matter, as the API returns it."""
         body = self.rest
         for lead in ("\r\n", "\n"):
             if body.startswith(lead):
                 body = body.removeprefix(lead)
                 break
-        # If lines end with \n, a \r before the final one belongs to the text.
+        # In a file whose lines end with \n, a \r before the final \n belongs to the text.
         newline = newline_of(self.opening or self.closing or self.rest)
         return body.removesuffix(newline) if body.endswith(newline) else body.removesuffix("\n")
 
     def load(self, positions: Positions | None = None, repeats: Repeats = None) -> dict[str, Tree]:
-        """Return the front matter as a mapping. `repeats` has the same meaning as in `read_yaml`. Raises
-        SyntaxProblem.
+        """Return the front matter as a mapping. Raises SyntaxProblem.
+
+        `positions` and `repeats` have the same meaning as in `read_yaml`.
         """
         if self.handler is None or not self.matter:
             return {}
@@ -73,14 +75,14 @@ class Parts:
 
 
 class Handler(BaseHandler):
-    """A format for front matter: its delimiters, and how to parse, write and edit it."""
+    """A format for front matter: how the block begins and ends, and how it is parsed, written and edited."""
 
     CLOSING: re.Pattern[str]
 
     def parts(self, text: str) -> Parts:
-        """Split a text that `detect` accepted.
+        """Split a Markdown text whose beginning `detect` has accepted.
 
-        Raises SyntaxProblem if the block is not closed.
+        Raises SyntaxProblem if the front matter is not closed.
         """
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
@@ -91,7 +93,7 @@ class Handler(BaseHandler):
         return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
 
     def split(self, text: str) -> tuple[str, str]:
-        """Return the front matter and the text below it. Part of python-frontmatter's interface."""
+        """Return the front matter, and the text below it. This method is required by python-frontmatter."""
         parts = self.parts(text)
         return parts.matter, parts.rest
 
@@ -100,7 +102,8 @@ class Handler(BaseHandler):
     ) -> dict[str, Tree]:
         """Parse front matter into a mapping. Raises SyntaxProblem.
 
-        Positions count from the top of the file. `above` is the number of lines above the front matter.
+        `positions` and `repeats` have the same meaning as in `read_yaml`. Positions count from the top of the
+        file. `above` is the number of lines above the front matter.
         """
         found: Repeats = None if repeats is None else []
         try:
@@ -122,74 +125,86 @@ class Handler(BaseHandler):
         return data
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` are as in `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_yaml`.
+
+        Raises SyntaxProblem.
+        """
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys. `changes` and `expand` are as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_yaml`."""
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last value of repeated keys."""
+        """Return front matter without the earlier values of repeated keys."""
         raise NotImplementedError
 
 
 class YamlHandler(Handler):
-    """YAML between lines of three dashes. Three dots can close it too, as in YAML documents."""
+    """YAML between lines that consist of three dashes. As in YAML documents, three dots can also end it."""
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "---"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` are as in `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_yaml`.
+
+        Raises SyntaxProblem.
+        """
         return read_yaml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Return a mapping as new front matter, without delimiters."""
+        """Convert a mapping to the text of new front matter, without the lines around it."""
         return yaml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys. `changes` and `expand` are as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_yaml`."""
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last value of repeated keys."""
+        """Return front matter without the earlier values of repeated keys."""
         return drop_repeated_yaml(fm, keys)
 
 
 class TomlHandler(Handler):
-    """TOML between lines of three plus signs, as in Hugo and Zola."""
+    """TOML between lines that consist of three plus signs, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
     START_DELIMITER = END_DELIMITER = "+++"
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` and `repeats` are as in `read_toml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` and `repeats` have the same meaning as in `read_toml`.
+
+        Raises SyntaxProblem.
+        """
         return read_toml(fm, positions, repeats)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Return a mapping as new front matter, without delimiters."""
+        """Convert a mapping to the text of new front matter, without the lines around it."""
         return toml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys. `changes` and `expand` are as in `edit_toml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_toml`."""
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Remove all but the last value of repeated keys."""
+        """Return front matter without the earlier values of repeated keys."""
         return drop_repeated_toml(fm, keys)
 
 
 class JsonHandler(Handler):
-    """A JSON object at the top of the file, without delimiters, as in Hugo."""
+    """A JSON object at the top of the file, without lines around it, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
 
     def parts(self, text: str) -> Parts:
-        """Split a text that `detect` accepted. Raises SyntaxProblem if the object is not valid JSON."""
+        """Split a Markdown text whose beginning `detect` has accepted.
+
+        Raises SyntaxProblem if the object is not valid JSON.
+        """
         try:
             _, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
@@ -200,30 +215,31 @@ class JsonHandler(Handler):
         return Parts(self, "", text[:end], text[end:behind], text[behind:])
 
     def read(self, fm: str, positions: Positions | None = None, repeats: Repeats = None) -> Tree:
-        """Parse front matter. `positions` is as in `read_yaml`. Raises SyntaxProblem."""
+        """Parse front matter. `positions` has the same meaning as in `read_yaml`. Raises SyntaxProblem."""
         if positions is not None:
             positions.update(json_positions(fm))
         return read_json(fm)
 
     def export(self, metadata: dict[str, Any], **kwargs: object) -> str:
-        """Return a mapping as new front matter."""
+        """Convert a mapping to the text of new front matter."""
         return json_text(metadata, indent="  ")
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Change the values of some keys. `changes` is as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` is as in `edit_yaml`."""
         return edit_json(fm, read_json(fm), changes)
 
 
 class NamedHandler(Handler):
-    """Front matter that has the name of its language after the dashes. It is not supported. This handler
-    raises an error that explains this.
+    """Front matter with the name of its format after the dashes, such as `---json`, which is not supported.
+
+    This handler raises an error that explains this.
     """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
 
     def parts(self, text: str) -> Parts:
-        """Raise SyntaxProblem."""
+        """Raise SyntaxProblem, because the name of a format after the dashes is not supported."""
         language = text.partition("\n")[0].strip("- \t\r")
         fix = "write it as YAML between --- lines, or as TOML between +++ lines"
         raise SyntaxProblem(f"front matter in {language} behind --- is not read", 1, fix, 1)
@@ -236,7 +252,7 @@ HANDLERS: tuple[Handler, ...] = (YAML, TOML, JSON, NamedHandler())
 
 
 def split(text: str) -> Parts:
-    """Split a Markdown text. Raises SyntaxProblem if the front matter is not closed."""
+    """Split a Markdown text into its parts. Raises SyntaxProblem if the front matter is not closed."""
     if (blank := _BLANK_LINES.match(text)) is not None:
         try:
             parts = split(text[blank.end() :])

@@ -20,7 +20,7 @@ _SCALAR = re.compile(r"[^,\]}\s]+")
 
 
 def json_nodes(text: str) -> Node:
-    """Return the syntax tree of a JSON text that `read_json` accepted."""
+    """Return the syntax tree of a JSON text. `read_json` must already have accepted the text."""
     return _json_value(text, _skip(text, 0), 0)[0]
 
 
@@ -63,16 +63,17 @@ def _json_collection(text: str, at: int, depth: int, closing: str) -> tuple[Node
 
 # --- reader ---------------------------------------------------------------------------------------
 
-# Matches JSON strings, and numbers that Python's parser rejects without a position.
+# Matches JSON strings, and those numbers for which Python's parser reports an error without a position.
 _ODD_JSON = re.compile(rf'"(?:[^"\\]|\\.)*+"?|-?(?:NaN|Infinity|[0-9]{{{MAX_DIGITS + 1},}})', re.DOTALL)
 # Matches JSON strings. Runs in linear time.
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 # Matches JSON strings, empty lists and objects, and separators before a value. Runs in linear time.
 _VALUES = re.compile(rf"{_STRING.pattern}|\[\s*+\]|\{{\s*+\}}|[\[{{,]", re.DOTALL)
-SHORT_CHARS = 64 * 1024  # Values in a text up to this length are counted without stopping, 10 times as fast.
+# Up to this length of the text, all values are counted, which is 10 times as fast as counting with a limit.
+SHORT_CHARS = 64 * 1024
 
 _ENDS = {"}": "object", "]": "list"}
-# Python's error messages → our messages.
+# messages of Python's parser, with the messages that users get instead
 _PROBLEMS = (
     ("Expecting value", "expected a value"),
     ("Expecting property name", "expected a key in double quotes"),
@@ -87,10 +88,9 @@ _PROBLEMS = (
 
 
 def count_values(text: str, most: float) -> int:
-    """Return the number of values in a JSON text, including lists and objects. The text is not parsed
-    completely.
+    """Return the number of values in a JSON text, including lists and objects, without parsing it completely.
 
-    A string is counted as one value. Counting stops after `most` values.
+    A string is one value. Counting stops when there are more than `most` values.
     """
     if len(text) <= SHORT_CHARS:
         return int(min(_count_short(text), most + 1))
@@ -98,40 +98,38 @@ def count_values(text: str, most: float) -> int:
 
 
 def count_values_of_string(text: str, most: float) -> int:
-    """Return the number of values in a string whose content may be JSON. If it is not JSON, return 1."""
+    """Return the number of values in a string that may contain JSON. If it does not, return 1."""
     count, end = _count(text, most)
     try:
         json.loads(text[:end])
     except json.JSONDecodeError as error:
         return count if error.pos >= end else 1
     except (ValueError, RecursionError):
-        pass  # a very long number, or deep nesting
+        pass  # The string contains a very long number, or is nested too deeply.
     return count
 
 
 def _count_short(text: str) -> int:
-    """Return the number of values in a JSON text."""
+    """Return the number of values in a short JSON text."""
     text = "".join(_STRING.sub('"', text).split())
     separators = text.count(",") + text.count("[") + text.count("{")
     return 1 + separators - text.count("[]") - text.count("{}")
 
 
 def _count(text: str, most: float) -> tuple[int, int]:
-    """Return the number of values in a JSON text, and the index where counting stopped."""
+    """Return the number of values in a JSON text, and the index in the text where counting stopped."""
     count = 1
     for number, found in enumerate(_VALUES.finditer(text), start=1):
         if found.end() - found.start() == 1 and found[0] != '"':
             count += 1
-        # In valid JSON, a value has at most three matches: its key, itself and a comma.
+        # In valid JSON, there are at most three matches for each value: its key, itself and a comma.
         if count > most or number > 4 * most:
             return max(count, int(most) + 1), found.start()
     return count, len(text)
 
 
 def read_json(text: str) -> Tree:
-    """Parse JSON. Integers are exact, and numbers with a fraction are returned as Plain. Raises
-    SyntaxProblem.
-    """
+    """Parse JSON. Integers are exact. Numbers with a fraction are returned as Plain. Raises SyntaxProblem."""
     try:
         tree = json.loads(
             text, parse_float=Plain, parse_constant=_no_constant, object_pairs_hook=_unique_pairs
@@ -157,7 +155,10 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """Return the SyntaxProblem for invalid JSON. For a trailing comma, its position is the comma's."""
+    """Return the SyntaxProblem for an error of Python's JSON parser.
+
+    The position for a trailing comma is that of the comma.
+    """
     text = error.doc
     what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
     line, column, _ = position_at(text, error.pos)
@@ -170,7 +171,8 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """Return the problem with line and column, which Python's parser reports only for some errors.
+    """Return a SyntaxProblem that contains the line and column. Python's parser reports them only for some
+    errors.
 
     Invalid numbers are found with a regular expression, and repeated keys by parsing the text as YAML.
     """
@@ -187,7 +189,7 @@ def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
 
 
 def json_positions(text: str) -> Positions:
-    """Return the position of every key and list item. Raises SyntaxProblem.
+    """Return the positions of all keys and list items in a JSON text. Raises SyntaxProblem.
 
     The text is parsed as YAML, with tabs replaced by spaces.
     """
@@ -216,9 +218,9 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 def json_text(
     value: Any, *, indent: str | None = None, ascii_only: bool = False, tight: bool = False, margin: str = ""
 ) -> str:
-    """Serialize a value as JSON. Decimals, and numbers from a parsed JSON text, keep their digits.
+    """Convert a value to JSON. Decimals, and numbers from a parsed JSON text, keep all their digits.
 
-    - `indent` is the white space for one level; None puts everything on one line.
+    - `indent` is the white space for one level of nesting. If it is None, everything is on one line.
     - `margin` is the indentation of the first line.
     - `tight` omits the spaces after `,` and `:`.
     """
@@ -253,7 +255,7 @@ _INDENT = re.compile(r"\n([ \t]+)\S")
 
 
 def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
-    """Change values in the top-level object. A key whose new value is REMOVE is removed."""
+    """Return a JSON text with new values in its top-level object. The value REMOVE removes a key."""
     root = json_nodes(text)
     found = _INDENT.search(text)
     tight = bool(root.keys) and text[root.keys[0].end : root.items[0].start] == ":"
@@ -262,9 +264,10 @@ def edit_json(text: str, tree: Tree, changes: dict[str, Any]) -> str:
 
 
 class _JsonEditor:
-    """Editor that writes values in the style of the edited text.
+    """Editor that writes new values in the same style as the rest of a JSON text.
 
-    `unit` is the white space for one level; None means one line. `tight`: no spaces after commas and colons.
+    `unit` is the white space for one level of nesting. If it is None, values are written on one line. `tight`
+    omits the spaces after commas and colons.
     """
 
     def __init__(self, text: str, unit: str | None, tight: bool) -> None:
@@ -273,7 +276,10 @@ class _JsonEditor:
         self.ascii_only = text.isascii() and "\\u" in text
 
     def changed(self, node: Node, tree: Tree, value: Any) -> str:
-        """Return the text for a changed value. In lists and objects, only the differences are rewritten."""
+        """Return the text for a new value in place of an old one.
+
+        In lists and objects, only the parts that differ are rewritten.
+        """
         if same(tree, value):
             return self.text[node.start : node.end]
         if node.kind == "list" and isinstance(value, list | tuple):
@@ -294,14 +300,14 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        """Whether a value spans several lines. An empty collection counts as long."""
+        """Whether a value is written on several lines. True for an empty list or object."""
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
-        """Yield the items of a changed list.
+        """Yield the items of a list after a change (see `Part`).
 
-        New items have the indentation of the line at index `like`. With `many`, each is written on several
-        lines.
+        New items have the indentation of the line with the index `like`. If `many` is set, each of them is
+        written on several lines.
         """
         for step in steps(tree, value):
             if step.kind == "comes":
@@ -316,7 +322,9 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """Yield the members of a changed object. New ones come last; `like` and `many` are as in `items`."""
+        """Yield the members of an object after a change. New members come last. `like` and `many` are as in
+        `items`.
+        """
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
                 yield i, None
@@ -330,8 +338,9 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a value whose line contains the index `at`. With `many`, it spans several
-        lines.
+        """Return the text for a new value that will be on the line with the index `at`.
+
+        If `many` is set, the value is written on several lines.
         """
         line = self.text[line_start(self.text, at) :]
         indent = self.unit if many else None

@@ -1,4 +1,4 @@
-"""Positions in a text: lines, columns and character indexes."""
+"""Positions in a text: line numbers, columns and character indexes."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -7,33 +7,33 @@ from typing import NamedTuple
 
 
 def newline_of(text: str) -> str:
-    """Return the line ending that a text uses. It is taken from the first line."""
+    """Return the line ending that a text uses, as found in its first line."""
     end = text.find("\n")
     return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
 
 
 def line_start(text: str, at: int) -> int:
-    """Return the index at which the line with a given index starts."""
+    """Return the index at which the line that contains index `at` starts."""
     return text.rfind("\n", 0, at) + 1
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the index at which the line with a given index ends. The line break is not included."""
+    """Return the index at which the line that contains index `at` ends, before the line break."""
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return end - 1 if end > at and text[end - 1] == "\r" else end
 
 
 def next_line(text: str, at: int) -> int:
-    """Return the start of the next line, or the end of the text."""
+    """Return the index at which the line after index `at` starts, or the end of the text."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end + 1
 
 
 def comments_start(text: str, at: int, first: int = 0) -> int:
-    """Return the start of the comment lines that are directly above the line with a given index.
+    """Return the index at which the comment lines start that are directly above the line with index `at`.
 
-    If there are none, return the start of that line. Lines before the index `first` are not searched.
+    If there are none, return the start of that line. The text before index `first` is not searched.
     """
     at = line_start(text, at)
     while at > first:
@@ -50,15 +50,18 @@ KeyPath = tuple[str | int, ...]
 
 
 def attribute_path(path: KeyPath) -> str:
-    """Return a path with dots and without list indexes. For example, `("rows", 3, "code")` becomes
-    `rows.code`.
+    """Return the path of keys and list indexes as a string with dots, without the list indexes.
+
+    For example, `("rows", 3, "code")` becomes `rows.code`.
     """
     return ".".join(part for part in path if isinstance(part, str))
 
 
 class Position(NamedTuple):
-    """The start of a key or list item. If the key's value is a scalar on the same line, `value` is its
-    column; otherwise, `value` is 0.
+    """Line and column of a key or list item, both counted from 1.
+
+    `value` is the column of the key's value if it is on the same line and is neither a mapping nor a list.
+    Otherwise it is 0.
     """
 
     line: int
@@ -71,10 +74,11 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """A key that occurs several times in the same mapping. Only its last value is used.
+    """The earlier occurrence of a key that occurs several times in the same mapping. Only the last value is
+    used.
 
-    `line` and `column` are the position of the earlier key. If its value is a scalar, `text` is that value.
-    `last_line` is the line of the last key.
+    `line` and `column` are the position of the earlier key. `text` is its value if that is neither a mapping
+    nor a list. `last_line` is the line of the last occurrence.
     """
 
     at: KeyPath
@@ -84,24 +88,24 @@ class RepeatedKey:
     text: str = ""
 
     def below(self, lines: int) -> "RepeatedKey":
-        """Return the same key, shifted down by some lines."""
+        """Return the same key with its position moved down by some lines."""
         return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 
 def position_at(text: str, index: int) -> Position:
-    """Return the line and column of a character index."""
+    """Return the line and column of the character with this index."""
     return Position(text.count("\n", 0, index) + 1, index - text.rfind("\n", 0, index))
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of the value at a path. If it is unknown, return the position of the nearest
-    parent.
-    """
+    """Return the position of the value at a path. If it is unknown, return that of the nearest parent."""
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 
 def line_and_column(position: Position | None) -> tuple[int | None, int | None]:
-    """Return the line and column of a value. If the value is a scalar on the same line as its key, they are
-    the scalar's. Otherwise, they are the key's.
+    """Return the line and column of a value.
+
+    For a mapping or list, or a value that is not on the same line as its key, this is the position of the
+    key.
     """
     return (position.line, position.value or position.column) if position else (None, None)

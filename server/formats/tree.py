@@ -1,8 +1,8 @@
-"""Trees: the parsed content of files as plain data. A tree preserves how scalars were written.
+"""Trees: the parsed content of files, in which values without quotes keep the text that was written.
 
-A tree is a dict, list, str, Plain, int, bool or None. Plain is an unquoted YAML scalar, or a JSON number with
-a fraction. The type of a Plain is determined by the attribute (`documents.readers`), not by YAML. So
-`country: NO` is Norway, not false.
+A tree is a dict, list, str, Plain, int, bool or None. Plain is a YAML value without quotes, or a JSON number
+with a fraction. The attribute determines the type of a Plain value (`documents.readers`), not YAML.
+Therefore, the value of `country: NO` is the country code, not false.
 """
 
 import math
@@ -12,19 +12,21 @@ from typing import Any, Literal
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_SHOWN_CHARS = 40  # limit for a value in a message
+MAX_SHOWN_CHARS = 40  # limit for the length of a value in a message
 
 Tree = Any
 
 
 class Plain(str):
-    """The text of a scalar whose type is determined by the schema."""
+    """The text of a value without quotes. The schema determines the value's type."""
 
     __slots__ = ()
 
 
 def describe_value(tree: Any) -> str:
-    """Return a short description of a value for messages: quoted text, a number, `a list` or `a mapping`."""
+    """Return a short description of a value for messages: a string in quotes, a number, `a list` or `a
+    mapping`.
+    """
     if isinstance(tree, dict):
         return "a mapping"
     if isinstance(tree, list):
@@ -37,8 +39,9 @@ def describe_value(tree: Any) -> str:
 
 
 class SyntaxProblem(ValueError):
-    """A syntax error. It contains the message, the position, and advice on how to fix the error. Lines and
-    columns are counted from 1; they are None if unknown.
+    """A syntax error in a file. It contains a message, the position, and how to fix the error.
+
+    Lines and columns are counted from 1. They are None if unknown.
     """
 
     def __init__(self, message: str, line: int | None, fix: str = "", column: int | None = None) -> None:
@@ -47,7 +50,7 @@ class SyntaxProblem(ValueError):
 
 
 def depth_of(tree: Tree) -> int:
-    """Return the nesting depth of a tree. Does not recurse."""
+    """Return how deeply the lists and mappings in a tree are nested. Does not use recursion."""
     deepest, open_ = 0, [(tree, 1)]
     while open_:
         node, depth = open_.pop()
@@ -59,7 +62,10 @@ def depth_of(tree: Tree) -> int:
 
 
 def size_of(tree: Tree) -> int:
-    """Return the number of values in a tree, or MAX_NODES + 1 if there are more. Does not recurse."""
+    """Return the number of values in a tree, or MAX_NODES + 1 if there are more than MAX_NODES.
+
+    Does not use recursion.
+    """
     count, open_ = 0, [tree]
     while open_ and count <= MAX_NODES:
         node = open_.pop()
@@ -78,11 +84,11 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """Node of a syntax tree: position, style and children.
+    """One value in a syntax tree: its position in the text, how it is written, and the values in it.
 
     - `end` is the index after its last character, without comments and blank lines.
-    - `style`: for a scalar `'`, `"`, `|`, `>`, or "" if unquoted; for a collection `flow` or `block`.
-    - `anchored`: it has an anchor or a tag.
+    - `style` is `'`, `"`, `|`, `>`, or "" without quotes, and for a list or mapping `flow` or `block`.
+    - `anchored` means that it has an anchor or a tag.
     """
 
     kind: Kind
@@ -95,17 +101,18 @@ class Node:
     anchored: bool = False
 
     def find(self, key: str) -> int:
-        """Return the index of a key, or -1. If the key is repeated, return the last index."""
+        """Return the index of a key in a mapping, or -1. If the key is repeated, return the last index."""
         return next((i for i in reversed(range(len(self.keys))) if self.keys[i].value == key), -1)
 
     def all(self, key: str) -> list[int]:
-        """Return all indexes of a key. A repeated key has several."""
+        """Return all indexes of a key in a mapping. There are several if the key is repeated."""
         return [i for i, node in enumerate(self.keys) if node.value == key]
 
 
 # --- scalars --------------------------------------------------------------------------------------
 
-MAX_DIGITS = 4000  # limit for numbers; Python parses longer ones slowly or rejects them
+# limit for the digits of a number, because Python parses longer numbers slowly or rejects them
+MAX_DIGITS = 4000
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset({"true", "True", "TRUE"})
@@ -117,13 +124,14 @@ _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 
 
 def is_null(value: Tree) -> bool:
-    """Whether a value is JSON null, or an unquoted `~`, `null` or empty YAML scalar."""
+    """Whether a parsed value is null. In YAML, this can be `~`, `null` or nothing, without quotes."""
     return value is None or (type(value) is Plain and value in NULLS)
 
 
 def typed(tree: Tree) -> Any:
-    """Convert each Plain to the type that YAML 1.2's core schema defines. Raises ValueError for .inf and
-    .nan.
+    """Convert each Plain in a tree to the type that the core schema of YAML 1.2 defines.
+
+    Raises ValueError for .inf and .nan.
     """
     if type(tree) is Plain:
         return _typed_scalar(tree)

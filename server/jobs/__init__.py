@@ -1,1 +1,1 @@
-"""Background jobs: their work, their schedule, and the cursors that survive a restart."""
+"""Background jobs: what they do, when they run, and their positions (cursors), which survive a restart."""

@@ -1,4 +1,4 @@
-"""Runner of jobs. Each job has its own thread, so a job that hangs delays no other."""
+"""Runner of background jobs. Each job has its own thread, so a job that hangs does not delay other jobs."""
 
 import logging
 import threading
@@ -11,23 +11,25 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("bifolio")
 
-STOP_TIMEOUT_S = 5.0  # for all jobs together
+STOP_TIMEOUT_S = 5.0  # time limit for all jobs together
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Result of a job's last run, and time of the next run, in seconds since 1970."""
+    """What is known about a job: the result of its last run, and the time of its next run, in seconds since
+    1970.
+    """
 
     name: str
-    due: float | None  # None: only after a wake
+    due: float | None  # None: the job runs only after a call of `wake`
     ended: float = 0.0  # 0 before the first run
     error: str = ""
 
 
 class Runner:
-    """Runner of jobs, from `start` to `stop`.
+    """Runner of background jobs, from `start` to `stop`.
 
-    `observe` is called with each job's report at first and after each run.
+    `observe` is called with the report of each job, at the start and after each run.
     """
 
     def __init__(
@@ -40,14 +42,14 @@ class Runner:
         self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
-        if self._observe:  # now, before other threads call it
+        if self._observe:  # called now, before the threads of the jobs call it
             for report in self.reports:
                 self._observe(report)
         for lane in self._lanes.values():
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs, waiting at most `STOP_TIMEOUT_S`."""
+        """Stop all jobs. Wait for them for up to `STOP_TIMEOUT_S` seconds."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -55,11 +57,16 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now; if it is running, run it once more. Raises KeyError for an unknown name."""
+        """Run a job now. If it is already running, run it again after that. Raises KeyError for an unknown
+        name.
+        """
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run all due jobs in this thread and return their names; for a runner that is not started."""
+        """Run all jobs that are due in the current thread. Return their names.
+
+        This is for a runner that was not started.
+        """
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
     @property
@@ -68,18 +75,20 @@ class Runner:
 
 
 class _Lane:
-    """Thread and schedule of one job."""
+    """The thread of one job, and the time of its next run."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
         self._changed = threading.Condition()
         self._stopping = threading.Event()
         self._is_woken = self._is_started = False
-        self._due: float | None = clock.monotonic() + job.first_pause_s  # None: only after a wake
-        self._held_until = 0.0  # After a failure, a wake does not shorten the pause.
+        # None: the job runs only after a call of `wake`
+        self._due: float | None = clock.monotonic() + job.first_pause_s
+        # Before this time, a call of `wake` has no effect, because the job has failed.
+        self._held_until = 0.0
         self._error, self._failures, self._failed_at = "", 0, 0.0
         self._thread = threading.Thread(target=self._run_until_stopped, name=job.name, daemon=True)
-        # Reused for all runs, because some jobs run a hundred times a second.
+        # The same object is passed to all runs, because some jobs run a hundred times a second.
         self._context = JobContext(clock, self._stopping, self.wake, is_woken=False)
         self._context_of_wake = replace(self._context, is_woken=True)
         self._ended_at = 0.0
@@ -94,7 +103,7 @@ class _Lane:
         self._thread.start()
 
     def stop(self) -> None:
-        """Signal the job to stop; close it if its thread was never started."""
+        """Tell a job to stop. If its thread was never started, close the job."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
@@ -124,11 +133,12 @@ class _Lane:
             pause = self._job.run(context)
         except JobFailedError as error:
             pause = self._note_failure(str(error), error.pause_s)
-        except ApiError as error:  # such as a busy site or a full disk
+        except ApiError as error:  # for example, if the site is busy or the disk is full
             log.warning("%s: %s", self._job.failure, error.message)
             pause = self._note_failure(error.message, None)
         except Exception as error:
-            if not self._stopping.is_set():  # While the server stops, resources may already be closed.
+            # When the server stops, the resources of a job may already be closed.
+            if not self._stopping.is_set():
                 log.exception("%s", self._job.failure)
             pause = self._note_failure(str(error) or type(error).__name__, None)
         else:
@@ -137,7 +147,10 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return the time until the job is due, or None if it waits for a wake. The caller holds the lock."""
+        """Return for how many seconds the job must still pause, or None if it waits for a call of `wake`.
+
+        The caller must hold the lock.
+        """
         now = self._clock.monotonic()
         if self._is_woken:
             return self._held_until - now
@@ -164,7 +177,9 @@ class _Lane:
         self._error, self._held_until = "", 0.0
 
     def _note_failure(self, error: str, pause: float | None) -> float:
-        """Return the pause after a failure: the requested one, or a growing back-off."""
+        """Record a failure. Return the pause after it: `pause` if it is given, or else a pause that becomes
+        longer.
+        """
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:
             self._held_until = 0.0

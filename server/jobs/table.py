@@ -1,4 +1,4 @@
-"""Shared memory with the reports of jobs, so every worker can respond to requests for metrics."""
+"""Shared memory with the reports of all jobs, so that every worker can return them as metrics."""
 
 import mmap
 import struct
@@ -6,26 +6,27 @@ import struct
 from server.jobs.runner import Report
 
 MAX_JOBS = 32
-_SLOT = struct.Struct("=48s200sdd")  # name, error, time of the last run's end, time of the next run
+_SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of the next run
 
 
 class JobTable:
-    """The latest report of each job. Create it before workers are forked; only the leader writes.
+    """The latest report of each job. It must be created before workers are forked. Only the leader writes to
+    it.
 
-    Reads are not atomic: a report may be half old and half new, which is good enough for metrics.
+    A report that is read while it is written may be half old and half new, which is acceptable for metrics.
     """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_JOBS * _SLOT.size)
-        self._slots: dict[str, int] = {}  # by job name; only in the leader
+        self._slots: dict[str, int] = {}  # by name of the job; only filled in the leader
 
     def clear(self) -> None:
-        """Delete the reports of a previous leader."""
+        """Delete the reports that a previous leader has written."""
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
     def note(self, report: Report) -> None:
-        """Replace a job's report. Threads of different jobs may call it at the same time."""
+        """Store a new report of a job. The threads of different jobs may call this at the same time."""
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.due is None else report.due
@@ -33,7 +34,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
 
     def reports(self) -> tuple[Report, ...]:
-        """Return the reports of all jobs; empty until a worker becomes the leader."""
+        """Return the reports of all jobs. There are none until a worker has become the leader."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):

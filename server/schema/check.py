@@ -1,4 +1,4 @@
-"""Schema validation across types: relation targets, inverse sides, components, API ids."""
+"""Validation of schemas: targets of relations, inverse sides, components and API ids."""
 
 import re
 from collections.abc import Mapping
@@ -9,8 +9,8 @@ from server.formats.config_file import ConfigFile
 from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
-# Other paths under /api/, and other subjects of permissions. A type with such a name would
-# share the permissions for users, roles or files.
+# A content type can't have these names: they are other paths below /api/ or other subjects of permissions. It
+# would share the permissions for users, roles or files.
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
@@ -19,7 +19,7 @@ _EXTERNAL = re.compile(r"(plugin|admin|strapi)::")
 
 
 def check_type(file: ConfigFile, type_: Type, schema: Schema, wrong: list[SetupError]) -> None:
-    """Append the errors in a type's API ids and attributes to `wrong`."""
+    """Check the API ids and attributes in a schema. Append errors to `wrong`."""
     with noting(wrong):
         _check_api_ids(file, type_, schema)
     for attribute in type_.attributes.values():
@@ -143,7 +143,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # The error is reported for the other type's file.
+        return  # The error is reported for the schema file of the other content type.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
@@ -162,7 +162,9 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle, so no finite value would be valid."""
+    """Raise SetupError if components require each other in a cycle, because no finite value would be
+    valid.
+    """
     needs = {
         uid: {
             a.component: a.name

@@ -1,4 +1,4 @@
-"""Content types and components as JSON, in the format that code generators expect
+"""Descriptions of content types and components as JSON, as code generators expect it
 (docs/existing-sites.md).
 """
 
@@ -10,18 +10,21 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
-    """Return all content types, plugins' types first: uid, API id and schema."""
+    """Return all content types, those of plugins first. Each has a uid, an API id and a schema."""
     plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
 
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
-    """Return one content type, or None if it is missing or a plugin's hidden type."""
+    """Return the description of one content type.
+
+    Return None if it is unknown or is a plugin's hidden type.
+    """
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
 
 def describe_type(type_: Type) -> dict[str, Any]:
-    """Return one of the site's content types."""
+    """Return the description of one of the site's own content types."""
     options = {**_section(type_.raw, "options"), "draftAndPublish": type_.draft_publish}
     info = {"displayName": type_.display, "singularName": type_.singular, "pluralName": type_.plural}
     raw = {
@@ -36,7 +39,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return one component: uid, category and schema."""
+    """Return the description of one component: its uid, its category and its schema."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -102,7 +105,7 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes from a schema file, with explicit defaults for media and relations."""
+    """Return the attributes in a schema file, with the defaults for media and relations added."""
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

@@ -1,4 +1,4 @@
-"""Reader for content-types/. Its errors include the position of the invalid value."""
+"""Reader for the schemas in content-types/. Its errors contain the position of the invalid value."""
 
 import os
 import re
@@ -29,13 +29,13 @@ from server.schema.model import (
 )
 from server.schema.spelling import TOP_KEYS, find_mistyped_key, suggestion
 
-FORMATS = ("md", "json", "yaml", "toml")  # for new files
-FRONT_MATTER = ("yaml", "toml")  # for new Markdown files
+FORMATS = ("md", "json", "yaml", "toml")  # file formats for new documents
+FRONT_MATTER = ("yaml", "toml")  # formats of front matter in new Markdown files
 _API_ID = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
 
 
 def read_content_types(root: Path) -> Schema:
-    """Return the schema of the site in the folder `root`. Raises the first SetupError."""
+    """Read the schemas of the site at `root`. Raises SetupError for the first error."""
     schema, wrong = survey_content_types(root)
     if wrong:
         raise wrong[0]
@@ -43,7 +43,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Return the valid part of a site's schema, and all errors."""
+    """Read the schemas of the site at `root`. Return the valid part, and all errors."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -62,7 +62,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # Relations to an unreadable type would be reported as wrong.
+    if not wrong:  # If a schema can't be read, relations to its type would be reported as wrong.
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -71,9 +71,9 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the type of users, including the inverse sides of all relations to users.
+    """Return the content type of users, with an inverse side for each relation from another type to users.
 
-    Users have no files, so relations to them are always stored in the other type's files.
+    Users have no files, so a relation to them is always stored in the files of the other content type.
     """
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
@@ -88,7 +88,7 @@ def user_type(types: Iterable[Type]) -> Type:
 
 
 def schema_paths(root: Path) -> Iterator[str]:
-    """Return the paths of a site's schema files, or no paths if the folder can't be read."""
+    """Return the paths of all schema files. If the folder can't be read, return nothing."""
     try:
         return iter(
             [path.relative_to(root).as_posix() for path in _schema_files(root, root / "content-types")]
@@ -98,9 +98,10 @@ def schema_paths(root: Path) -> Iterator[str]:
 
 
 def _schema_files(root: Path, folder: Path) -> list[Path]:
-    """Return the schema files, sorted by path.
+    """Return the paths of all schema files, sorted.
 
-    Raises SetupError for an unreadable folder: otherwise, its types would appear to be deleted.
+    Raises SetupError if a folder can't be read, because otherwise its content types would appear to be
+    deleted.
     """
 
     def refuse(error: OSError) -> None:
@@ -132,7 +133,8 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
-    if wrong_key:  # Otherwise, relations to the type's attributes would be reported as wrong.
+    # If the key `attributes` is mistyped, relations to the attributes would be reported as wrong.
+    if wrong_key:
         raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
         if len(place.parts) != 3:
@@ -299,7 +301,7 @@ def _other_keys(
     return name
 
 
-# Options: (field in Attribute, key in a schema file, type of the value).
+# options of attributes: (field in `Attribute`, key in a schema file, type of the value)
 _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("required", "required", bool),
     ("unique", "unique", bool),
@@ -330,7 +332,7 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (int, float, str): "a number",
 }
 
-# Attribute types of custom fields. All other custom fields are json.
+# Types that custom fields of Strapi plugins correspond to. All other custom fields have the type `json`.
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",
@@ -369,9 +371,9 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values["mapped_by"] = str(data["morphBy"])
     if (
         values.get("target") == USER and "mapped_by" in values
-    ):  # Users have no files, so this side stores the relation.
+    ):  # Users have no files, so the relation is stored in the files of this content type.
         values.setdefault("inversed_by", values.pop("mapped_by"))
-    # In a localized type, attributes are shared between locales unless they have the option `localized`.
-    # uids and relations always differ by locale, as in Strapi.
+    # In a localized content type, an attribute has the same value in all locales unless it has the option
+    # `localized`. As in Strapi, uids and relations are always different.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

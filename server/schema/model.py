@@ -1,4 +1,4 @@
-"""Schema model: attributes, content types and components as immutable values."""
+"""Model of schemas: attributes, content types and components, as immutable objects."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
@@ -10,14 +10,14 @@ from urllib.parse import quote
 UPLOAD = "plugin::upload.file"
 USER = "plugin::users-permissions.user"
 ROLE = "plugin::users-permissions.role"
-ACCOUNT_UIDS = frozenset({USER, ROLE})  # stored in the accounts database, not in files
+ACCOUNT_UIDS = frozenset({USER, ROLE})  # These are stored in the accounts database, not in files.
 
 Kind = Literal["collectionType", "singleType", "component"]
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """One row in the table of attribute types. `group` is defined in spec.md 2.3."""
+    """What Bifolio knows about one attribute type, such as `string`. `group` is defined in spec.md 2.3."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]
@@ -25,7 +25,7 @@ class AttributeType:
     text: bool = False
 
 
-CUSTOM_FIELD = "customField"  # type of attributes that Strapi plugins define
+CUSTOM_FIELD = "customField"  # the type of attributes that are defined by Strapi plugins
 
 ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
     row.name: row
@@ -59,7 +59,7 @@ ATTRIBUTE_TYPES: Mapping[str, AttributeType] = {
 TO_MANY = frozenset({"oneToMany", "manyToMany", "morphToMany", "morphMany"})
 POLYMORPHIC = frozenset({"morphToOne", "morphToMany"})
 MORPH = POLYMORPHIC | {"morphOne", "morphMany"}
-# Each kind of relation and its inverse.
+# the inverse of each kind of relation
 INVERSE_RELATIONS: Mapping[str, str] = {
     "oneToOne": "oneToOne",
     "oneToMany": "manyToOne",
@@ -71,7 +71,7 @@ RELATIONS = frozenset(INVERSE_RELATIONS) | MORPH
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute of a content type or component, with its options."""
+    """An attribute of a content type or component, with its options in the schema."""
 
     name: str
     type: str
@@ -99,69 +99,76 @@ class Attribute:
 
     @property
     def group(self) -> str:
-        """The group of the attribute's type: string, date, number, generic, relation, media, component or
-        dynamiczone.
+        """The group of the attribute's type (spec.md 2.3).
+
+        It is string, date, number, generic, relation, media, component or dynamiczone.
         """
         return ATTRIBUTE_TYPES[self.type].group
 
     @property
     def scalar(self) -> bool:
-        """Whether the attribute's type can be selected with `fields` (spec.md 2.3)."""
+        """Whether the value is a single value, such as a string, and not a relation, media or component
+        (spec.md 2.3).
+        """
         return self.group in ("string", "date", "number", "generic")
 
     @property
     def holds_components(self) -> bool:
-        """Whether the value consists of one or more components."""
+        """Whether the value consists of components."""
         return self.type in ("component", "dynamiczone")
 
     @property
     def has_targets(self) -> bool:
-        """Whether the value refers to documents or files."""
+        """Whether the value refers to documents or media files."""
         return self.type in ("relation", "media")
 
     @property
     def visible(self) -> bool:
-        """Whether responses and queries may contain the attribute. Private attributes and passwords are
-        hidden.
+        """Whether responses and queries may contain the attribute. They can't contain private attributes and
+        passwords.
         """
         return not self.private and self.type != "password"
 
     @property
     def selectable(self) -> bool:
-        """Whether the attribute is allowed in `fields` (spec.md 2.3)."""
+        """Whether the query parameter `fields` can contain the attribute (spec.md 2.3)."""
         return self.scalar and self.visible
 
     @property
     def populatable(self) -> bool:
-        """Whether the attribute is allowed in `populate`."""
+        """Whether the query parameter `populate` can contain the attribute."""
         return not self.scalar and self.visible
 
     @property
     def queryable(self) -> bool:
-        """Whether the attribute is allowed in filters and sort keys.
+        """Whether filters and sort keys can contain the attribute.
 
-        Dynamic zones are not allowed, because their components have no attributes in common.
+        Dynamic zones are not possible, because the components in them have no attributes in common.
         """
         return self.visible and self.type != "dynamiczone"
 
     @property
     def has_default(self) -> bool:
-        """Whether the attribute has a default. Only scalar attributes can have one."""
+        """Whether the attribute has a default value. This is only possible for attributes with a single
+        value.
+        """
         return self.default is not None and self.scalar
 
     @property
     def derived(self) -> bool:
-        """Whether this is the inverse side of a relation, which the index derives from the owning side."""
+        """Whether this is the side of a relation that is not stored, but derived from the other side."""
         return self.mapped_by is not None
 
     @property
     def morph(self) -> bool:
-        """Whether the attribute is a relation that can have targets of any type."""
+        """Whether this is a morph relation, which can have targets of different content types."""
         return self.relation in MORPH
 
     @property
     def polymorphic(self) -> bool:
-        """Whether this is the stored side of a morph relation. Each target then includes its type."""
+        """Whether this is the side of a morph relation that is stored. Each stored target includes its
+        content type.
+        """
         return self.relation in POLYMORPHIC
 
     @property
@@ -177,11 +184,11 @@ _TRAILING_FIELDS = (
     Attribute("publishedAt", "datetime"),
     Attribute("locale", "string"),
 )
-# System fields of every document. FILE_FIELDS are those that a file can contain; RESERVED_FIELDS can't be
-# names of attributes.
+# System fields that every document has. FILE_FIELDS can be in its file. RESERVED_FIELDS can't be names of
+# attributes.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
-DATE_TYPES = frozenset({"date", "datetime"})  # attribute types that a date in a file name can set
-# Parts of a date for folder names, as slices of `2024-01-31`.
+DATE_TYPES = frozenset({"date", "datetime"})  # types of attributes that can be set by a date in a file name
+# parts of a date that can be used as folder names, as slices of `2024-01-31`
 DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")
 RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
@@ -189,7 +196,7 @@ RESERVED_FIELDS = (*STANDARD_FIELDS, "localizations", "status")
 
 @dataclass(frozen=True, slots=True)
 class DraftKey:
-    """The key and value that mark a file as a draft."""
+    """The key that marks a file as a draft, and the value that it has in drafts."""
 
     name: str
     value: bool | str
@@ -197,10 +204,10 @@ class DraftKey:
 
 @dataclass(frozen=True, eq=False)
 class Type:
-    """A collection type, single type or component.
+    """A content type (collection type or single type), or a component.
 
-    Its documents or components are stored as rows: values in the order of `columns`. The columns are the
-    attributes and the system fields (spec.md 2.2).
+    Its documents or components are stored as rows, which are tuples of values in the order of `columns`. The
+    columns are the attributes and the system fields (spec.md 2.2).
     """
 
     uid: str
@@ -217,13 +224,14 @@ class Type:
     draft_key: DraftKey | None = None
     file_name: str | None = None
     body: str | None = None
-    other_keys: str | None = None  # json attribute that contains all other keys
+    # name of the json attribute that contains all keys without an attribute of their own
+    other_keys: str | None = None
     path: str = ""
     raw: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def columns(self) -> Mapping[str, Attribute]:
-        """All columns by name, in the order of a row."""
+        """All columns by name, in their order in a row."""
         if self.kind == "component":
             ordered = (_LEADING_FIELDS[0], *self.attributes.values())
         else:
@@ -232,29 +240,29 @@ class Type:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """The index of each column in a row, by name."""
+        """The index of each column in a row, by name of the column."""
         return {name: i for i, name in enumerate(self.columns)}
 
     @cached_property
     def default_fields(self) -> tuple[str, ...]:
-        """The names that a response without `fields` contains, in order."""
+        """The names of the fields in a response to a request without `fields`, in order."""
         ids = ("id", "documentId")
         return tuple(name for name, a in self.columns.items() if a.selectable and name not in ids)
 
     @cached_property
     def populatable(self) -> tuple[str, ...]:
-        """The names that `populate` may contain, in the order in which `*` returns them."""
+        """The names that `populate` can contain, in the order in which `populate=*` returns them."""
         names = tuple(name for name, a in self.attributes.items() if a.populatable)
         return (*names, "localizations") if self.localized else names
 
     @cached_property
     def numbered(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes with their positions."""
+        """The attributes, each with its index in a row."""
         return tuple(enumerate(self.attributes.values()))
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes with options that require validation, with their positions."""
+        """The attributes with options that require validation, each with its index in a row."""
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 
 
@@ -269,7 +277,7 @@ def _has_options(a: Attribute) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """All types of a site by uid, such as `api::article.article` and `shared.seo`."""
+    """All content types and components of a site, by uid such as `api::article.article` or `shared.seo`."""
 
     types: Mapping[str, Type]
 
@@ -281,19 +289,20 @@ class Schema:
 
     @cached_property
     def endpoints(self) -> Mapping[str, Type]:
-        """Types by NAME in `/api/NAME`: the plural API id of a collection type, the singular one of a single
-        type.
+        """The content types by NAME in `/api/NAME`.
+
+        This is the plural API id of a collection type, or the singular API id of a single type.
         """
         return {t.plural if t.kind == "collectionType" else t.singular: t for t in self.content_types}
 
     @cached_property
     def subjects(self) -> Mapping[str, Type]:
-        """Types by their subject in permissions, which is the singular API id."""
+        """The content types by their name in permissions, which is the singular API id."""
         return {t.singular: t for t in self.content_types}
 
     @cached_property
     def knows_users(self) -> bool:
-        """Whether any relation outside of users and roles can have a user or role as target."""
+        """Whether a relation in a type other than users and roles can have a user or role as its target."""
         relations = (
             a
             for t in self.types.values()
@@ -304,8 +313,10 @@ class Schema:
 
     @cached_property
     def referring(self) -> Mapping[str, tuple[tuple[int, Attribute], ...]]:
-        """By uid: the attributes that refer to documents or files, directly or inside components, with
-        positions.
+        """The attributes that refer to documents or media files, by uid of the type, each with its index in a
+        row.
+
+        Attributes that refer to something in a component are included.
         """
         found = self._types_with(lambda attribute: attribute.has_targets)
         return {
@@ -317,14 +328,16 @@ class Schema:
 
     @cached_property
     def with_blocks(self) -> Set[str]:
-        """The uids of types with `blocks` attributes, directly or inside components."""
+        """The uids of the types that have rich text (`blocks`), directly or in components."""
         return self._types_with(lambda attribute: attribute.type == "blocks")
 
     def _types_with(self, meets: Callable[[Attribute], bool]) -> Set[str]:
-        """Return the uids of types with a matching attribute, directly or inside components."""
+        """Return the uids of the types that have an attribute for which `meets` is true, directly or in
+        components.
+        """
         found: set[str] = set()
         size = -1
-        while size < len(found):  # Repeat until no more types are found.
+        while size < len(found):  # Repeated until no more types are found.
             size = len(found)
             found |= {
                 uid
@@ -344,12 +357,12 @@ def _plugin(uid: str, singular: str, plural: str, scalars: Mapping[str, str], *o
     return Type(uid, "collectionType", singular, plural, plural.title(), made)
 
 
-# as `mapped_by`: the inverse side of all media attributes
+# value of `mapped_by` for the inverse side of all media attributes
 ANY_MEDIA = "*"
 
-# Types without schema files. Media files are documents, so they are populated and
-# filtered like relations. Users are stored in the accounts database, and indexed without
-# their secrets (index.user_index). Queries that name the secret attributes are rejected.
+# Types without schema files. Media files are documents, so they can be populated and filtered like relations.
+# Users are stored in the accounts database, and are indexed without their secrets (index.user_index). Queries
+# that contain secret attributes are rejected.
 BUILT_IN: Mapping[str, Type] = {
     UPLOAD: _plugin(
         UPLOAD,
@@ -405,9 +418,10 @@ _TITLE_NAMES = ("title", "name", "headline", "heading", "label")
 # Saves 0.15 of 0.74 ms per `GET /overview`.
 @lru_cache(maxsize=1000)
 def title_of(type_: Type) -> str | None:
-    """Return the name of the attribute that serves as a document's title, or None.
+    """Return the name of the attribute that is used as the title of a document, or None.
 
-    This is the source of the uid, else an attribute with a name such as `title`, else the first text.
+    This is the attribute from which the uid is made, or else an attribute with a name such as `title`, or
+    else the first attribute that is a text.
     """
     shown = {name: a for name, a in type_.attributes.items() if a.visible and a.type in ("string", "text")}
     targets = (a.target_field for a in type_.attributes.values() if a.type == "uid" and a.target_field)
@@ -415,15 +429,15 @@ def title_of(type_: Type) -> str | None:
 
 
 def key_of(type_: Type) -> str:
-    """Return the type's name in requests: `article`, `shared.seo`, `plugin::upload.file`."""
+    """Return the name of a type in requests, such as `article`, `shared.seo` or `plugin::upload.file`."""
     return type_.uid if type_.kind == "component" or type_.uid in BUILT_IN else type_.singular
 
 
 def type_names(schema: Schema, taken: Iterable[str], suffixes: Iterable[str]) -> dict[str, str]:
-    """Return a name for each uid, such as `Article` or `SharedSeo`.
+    """Return a name for each type by uid, such as `Article` or `SharedSeo`, for use in generated code.
 
-    Names are unique, even when one of the suffixes is appended. Content types are named first, in the order
-    of uids, so names rarely change.
+    No name is in `taken`. All names are different, even with one of the `suffixes` appended. Content types
+    get their names first, in the order of their uids, so that names rarely change.
     """
     suffixes = ("", *suffixes)
     used = {*taken, *(name + suffix for name in _BUILT_IN.values() for suffix in suffixes)}
@@ -447,24 +461,25 @@ def _free(name: str, used: set[str], suffixes: tuple[str, ...]) -> str:
 
 # --- cache tags -----------------------------------------------------------------------------------
 
-SITE_TAG = "_site"  # tag of every response; API ids never start with an underscore
+SITE_TAG = "_site"  # cache tag of every response; API ids never begin with an underscore
 MAX_HEADER_BYTES = 4096  # Proxies reject responses with much larger headers.
 
 
 def type_tag(uid: str) -> str:
-    """Return a content type's cache tag: its singular API id, or `upload` for media files."""
+    """Return the cache tag of a content type: its singular API id, or `upload` for media files."""
     return "upload" if uid == UPLOAD else uid.rpartition(".")[2]
 
 
 def document_tag(uid: str, document_id: str) -> str:
-    """Return a document's cache tag: `article:ID`, with the id percent-encoded."""
+    """Return the cache tag of a document, such as `article:ID`. The id is percent-encoded."""
     return f"{type_tag(uid)}:{quote(document_id, safe='')}"
 
 
 def header_value(tags: Iterable[str]) -> str:
-    """Join cache tags and SITE_TAG with commas. If the result exceeds 4 kB, only types' tags are included.
+    """Return the value of a response header that contains cache tags and SITE_TAG, separated by commas.
 
-    A document's tag is omitted if its type's tag is present.
+    A document's tag is omitted if the tag of its content type is present. If the value would exceed 4 kB, it
+    contains only the tags of content types.
     """
     known = {*tags, SITE_TAG}
     value = _join_tags({tag for tag in known if ":" not in tag or _type_of(tag) not in known})

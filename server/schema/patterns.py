@@ -1,7 +1,7 @@
-"""Regular expressions in schemas (`regex`), in JavaScript's syntax.
+"""Regular expressions in schemas (the option `regex`), with the syntax of JavaScript.
 
-Matching has a time limit, because backtracking can take exponential time. This module is imported only if a
-schema contains a pattern.
+Matching has a time limit, because it can take exponential time. This module is imported only if a schema
+contains a regular expression.
 """
 
 import struct
@@ -25,7 +25,7 @@ _NO_SPACES = (
     r"\u2060-\u2fff\u3001-\ufefe\uff00-\uffff"
 )
 _WORD = "A-Za-z0-9_"
-# Character classes, in the form that is valid inside brackets.
+# character classes, as they are written inside brackets
 _CLASSES = {
     r"\d": "0-9",
     r"\D": r"\x00-/:-\uffff",
@@ -44,11 +44,11 @@ _TRANSLATIONS = {
     "[]": "(?!)",
     "[^]": r"[\x00-\uffff]",
 }
-_LETTERS = frozenset("fnrtv")  # escapes with the same meaning in Python's `regex`
+_LETTERS = frozenset("fnrtv")  # escapes that have the same meaning in the Python package `regex`
 
 
 def fault(pattern: str) -> str:
-    """Return why a pattern is invalid, or ""."""
+    """Return the reason why a regular expression is invalid, or "" if it is valid."""
     try:
         _compile(pattern)
     except regex.error as error:
@@ -57,7 +57,10 @@ def fault(pattern: str) -> str:
 
 
 def mismatch(pattern: str, text: str) -> str:
-    """Return why a text does not match a pattern, as a sentence without its subject, or "" if it matches."""
+    """Return the reason why a text does not match a regular expression, or "" if it matches.
+
+    The reason is a sentence without its subject, such as "must match …".
+    """
     try:
         matched = _compile(pattern).search(_utf16_units(text), timeout=MATCH_TIMEOUT_S)
     except TimeoutError:
@@ -72,7 +75,9 @@ def _compile(pattern: str) -> Any:
 
 
 def _utf16_units(text: str) -> str:
-    """Return a text with one character per UTF-16 code unit, because JavaScript matches code units."""
+    """Return a text with one character for each UTF-16 code unit, because these are what JavaScript
+    matches.
+    """
     if text.isascii() or max(text) < "\U00010000":
         return text
     encoded = text.encode("utf-16-le", "surrogatepass")
@@ -80,15 +85,18 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    r"""Translate an ECMAScript pattern to Python. Raises regex.error for syntax that JavaScript lacks.
+    r"""Translate a regular expression from JavaScript to Python.
 
-    `\p{…}` matches a Unicode property, although JavaScript requires the flag `u`: a schema can't set flags.
+    Raises regex.error for syntax that JavaScript lacks.
+
+    `\p{…}` matches a Unicode property. In JavaScript, this requires the flag `u`, but a schema can't set
+    flags.
     """
     made, is_in_class, before = list[str](), False, ""
     for found in _TOKEN.finditer(pattern):
         token = found[0]
         if token in _CLASSES:
-            if is_in_class and before == "-":  # The dash is not a range, as in `[.-\d]`.
+            if is_in_class and before == "-":  # The dash does not mean a range, as in `[.-\d]`.
                 made[-1] = r"\-"
             made.append(_CLASSES[token] if is_in_class else f"[{_CLASSES[token]}]")
         elif is_in_class:
@@ -110,11 +118,14 @@ def _in_brackets(token: str) -> str:
 
 
 def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
-    """Translate a token outside of brackets. Raises regex.error for syntax that JavaScript lacks."""
+    """Translate a part of a regular expression that is outside of brackets.
+
+    Raises regex.error for syntax that JavaScript lacks.
+    """
     if token in _TRANSLATIONS:
         return _TRANSLATIONS[token]
     if token == "{" and not _QUANTIFIER.match(pattern, at):
-        return r"\{"  # A literal brace; `regex` could interpret it as a fuzzy match.
+        return r"\{"  # A literal brace. The package `regex` could treat it as a fuzzy match.
     if token == "(?" and not _GROUP.match(pattern, at):
         raise regex.error(f"JavaScript has no group {pattern[at : at + 4]}", pattern, at)
     if token in ("*+", "++", "?+") or (token == "}+" and _QUANTIFIER_END.search(pattern[: at + 1])):
@@ -125,7 +136,7 @@ def _outside_of_brackets(token: str, pattern: str, at: int) -> str:
 
 
 def _escape(token: str) -> str:
-    """Translate an escape. An escaped letter without a special meaning stands for itself."""
+    """Translate an escape. An escaped letter without a special meaning means the letter itself."""
     if not token.startswith("\\"):
         return token
     letter = token[1]

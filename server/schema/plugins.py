@@ -1,4 +1,4 @@
-"""Types of Strapi's plugins, as in their schema files, for code generators.
+"""The content types of Strapi's plugins, as in Strapi's own schema files, for code generators.
 
 Bifolio itself uses `model.BUILT_IN`.
 """
@@ -34,8 +34,9 @@ def _secret(kind: str, **more: Any) -> Raw:
 
 
 def _hidden(names: tuple[str, str, str], collection: str, attributes: Raw) -> Raw:
-    """Return a type that Strapi's content-type builder hides. `names` are its display, singular and plural
-    name.
+    """Return a content type that is hidden in Strapi's content-type builder.
+
+    `names` are its display name, singular name and plural name.
     """
     info = dict(zip(("displayName", "singularName", "pluralName"), names, strict=True))
     return {

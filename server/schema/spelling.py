@@ -1,4 +1,4 @@
-"""Spelling suggestions for unknown words."""
+"""Suggestions of the correct word for a mistyped word ("did you mean …")."""
 
 import math
 import re
@@ -17,29 +17,29 @@ from server.formats.text_positions import line_and_column, nearest
 from server.problems import Problem
 from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 
-MIN_SIMILARITY = 0.65  # "tga" is similar to "tag"; "date" is not similar to "name".
-MAX_CPU_S = 1.0  # for all suggestions in one report
+MIN_SIMILARITY = 0.65  # For example, "tga" is similar to "tag", but "date" is not similar to "name".
+MAX_CPU_S = 1.0  # limit for all suggestions in one report
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # for two words without their common start and end
+_MIN_REST_SIMILARITY = 0.55  # for two words, ignoring the start and end that they have in common
 _WORDS_PER_CLOCK_READ = 100
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-    """Return a hint such as `did you mean "title"?`, or "" if no known word is similar.
+    """Return a suggestion such as `did you mean "title"?`, or "" if no known word is similar.
 
-    `likeness` is the minimum similarity, from 0 to 1 (equal).
+    `likeness` is the minimum similarity, from 0 to 1 (identical words).
     """
     return Suggestions(math.inf).of(word, known, likeness)
 
 
 class Suggestions:
-    """Spelling suggestions with a total time limit, for reports with thousands of unknown words."""
+    """Suggestions with a limit on the total processor time, for reports about thousands of unknown words."""
 
     def __init__(self, seconds: float = MAX_CPU_S) -> None:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return a suggestion. When the time is used up, return ""."""
+        """Return a suggestion, or "" if there is none or the time limit was exceeded."""
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -49,7 +49,9 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word. Returns "" if none is similar enough, or if the time is used up."""
+    """Return the most similar known word, or "" if no word is similar enough or the time limit was
+    exceeded.
+    """
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
     best = likeness, ""
@@ -57,7 +59,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
         if number % _WORDS_PER_CLOCK_READ == 0 and time.thread_time() > until:
             return ""
         matcher.set_seq1(other)
-        # Both are cheap upper bounds for `ratio`.
+        # Both methods quickly compute an upper limit for the result of `ratio`.
         if matcher.real_quick_ratio() >= best[0] and matcher.quick_ratio() >= best[0]:
             found = (matcher.ratio(), other)
             if found > best and _differs_a_little(word, other):
@@ -66,9 +68,9 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    """Return whether two words are similar, ignoring their common start and end.
+    """Whether two words are similar apart from their common start and end.
 
-    Otherwise, all uids would be similar, because they start with `api::`.
+    Without this check, all uids would be similar, because they begin with `api::`.
     """
     word, other = _without_shared_start(word, other)
     word, other = (text[::-1] for text in _without_shared_start(word[::-1], other[::-1]))
@@ -76,7 +78,7 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Return both words without their common start, up to its last separator."""
+    """Return both words without their common start. The common start ends with a separator, such as a dot."""
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -84,20 +86,24 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """Return the only known word that a misspelled word can mean, or None (see `KnownWords`)."""
+    """Return the known word that a mistyped word certainly means, or None if there is not exactly one.
+
+    See `KnownWords`.
+    """
     return KnownWords(known).meant(word)
 
 
 class KnownWords:
-    """Lookup of known words by misspelled words, in constant time."""
+    """Index of known words, which finds the word that a mistyped word means in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the only known word that a misspelled word can mean, or None.
+        """Return the known word that a mistyped word certainly means, or None if there is not exactly one.
 
-        The misspelled word may differ in case, accents and separators, or in two swapped adjacent letters.
+        The words may differ in upper and lower case, accents and separators, or by two adjacent letters that
+        were swapped.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -131,7 +137,7 @@ def _swap_letters(word: str) -> Iterator[str]:
 
 # --- misspelled keys -------------------------------------------------------------------------------------
 
-# Keys that Bifolio supports, and further keys from Strapi's schema files.
+# keys that Bifolio supports, and further keys that occur in Strapi's schema files
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
@@ -152,22 +158,23 @@ ATTRIBUTE_KEYS = (
 )  # fmt: skip
 I18N_KEYS = ("localized",)
 _KINDS = ("collectionType", "singleType")
-_MIN_SIMILARITY = 0.8  # "option" is similar to "options"; "format" is not similar to "timestamps".
+# For example, "option" is similar to "options", but "format" is not similar to "timestamps".
+_MIN_SIMILARITY = 0.8
 
 
 def find_mistyped_key(data: Mapping[str, Any], wanted: str, known: Iterable[str]) -> str | None:
-    """Return the unknown key that is probably a misspelled `wanted`, or None."""
+    """Return the unknown key that is probably a mistyped form of the key `wanted`, or None."""
     others = (key for key in data if key not in known)
     return next((key for key in others if suggestion(key, [wanted], _MIN_SIMILARITY)), None)
 
 
 def find_mistyped_keys(root: Path, types: Iterable[Type]) -> Iterator[Problem]:
-    """Yield a warning for each misspelled key in schema files."""
+    """Yield a warning for each mistyped key in a schema file."""
     for type_ in types:
         found = dict(_find_mistyped(type_.raw)) if type_.path else {}
         try:
             positions = read_config_file(root, type_.path).positions if found else {}
-        except SetupError:  # The file has changed, so it will be read again.
+        except SetupError:  # The file has changed since the schemas were read, so they will be read again.
             continue
         for at, hint in found.items():
             line, column = line_and_column(nearest(positions, at))
@@ -184,7 +191,7 @@ def _find_mistyped(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], s
 
 
 def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield (path, allowed keys) for each unknown key in a schema."""
+    """Yield the path of each unknown key in a schema, and the keys that are allowed there."""
     attributes = _mapping(data, "attributes")
     places: Iterable[tuple[tuple[str, ...], Iterable[str]]] = chain(
         (
@@ -203,7 +210,9 @@ def other_keys(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Itera
 
 
 def other_words(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Iterable[str]]]:
-    """Yield (path, allowed words) for each unknown kind, attribute type or relation in a schema."""
+    """Yield the path of each unknown word in a schema (a kind, attribute type or relation), and the allowed
+    words.
+    """
     if isinstance(kind := data.get("kind"), str) and kind not in _KINDS:
         yield ("kind",), _KINDS
     for name in _mapping(data, "attributes"):

@@ -1,7 +1,7 @@
 """TOML editor. Like `edit_yaml`, it changes values and leaves all other bytes as they are.
 
-tomlkit can't be used, because it adds lines that end with LF to files that use CRLF. It is also eight times
-as slow, and does not provide the positions that problems need.
+The package tomlkit can't be used, because it adds lines that end with LF to files that use CRLF. It is also
+eight times as slow, and does not report the positions that are needed for error messages.
 """
 
 from collections.abc import Collection, Iterator
@@ -23,9 +23,10 @@ from server.formats.tree import Tree
 
 
 def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change the values of some top-level keys. If the new value is REMOVE or None, remove the key.
+    """Return a TOML text with new values for some top-level keys. The value REMOVE or None removes a key.
 
-    If `expand` is set, the changed keys are rewritten completely. Raises NoNull if a value contains a null.
+    If `expand` is set, the changed keys are rewritten completely. Raises NoNull if a new value contains a
+    null.
     """
     editor = _TomlEditor(text)
     for key, value in changes.items():
@@ -40,7 +41,7 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """For repeated keys, remove the lines of all values except the last."""
+    """Return a TOML text without the lines of the earlier values of repeated keys."""
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
     cuts = [Cut(line_start(text, s.start), next_line(text, line_end(text, s.end)), "") for s in gone]
@@ -48,14 +49,16 @@ def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
 
 
 class _TomlEditor:
-    """Editor that collects cuts in a text, and lines to add at its top and end."""
+    """Editor for a TOML text. It collects replacements, and lines to add at the top and the end of
+    the text.
+    """
 
     def __init__(self, text: str) -> None:
         self.text, self.newline = text, newline_of(text)
         self.statements = statements(without_repeated(text))
-        self.all_statements = statements(text)  # including the replaced values of repeated keys
+        self.all_statements = statements(text)  # includes the earlier values of repeated keys
         self.cuts: list[Cut] = []
-        self.top = ""  # new keys for a text without keys above its first header
+        self.top = ""  # new keys, if the text has no keys above its first table header
         self.sections: list[str] = []
 
     def result(self) -> str:
@@ -71,7 +74,7 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements at a path and below it."""
+        """Return the statements that define the value at a path, or a value in it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
@@ -104,7 +107,7 @@ class _TomlEditor:
         self.add(path[:-1], path[-1], new)
 
     def remove(self, path: KeyPath) -> None:
-        """Remove the lines of a path and everything below it."""
+        """Remove the lines that define the value at a path, and the values in it."""
         for s in self.all_statements:
             if s.path[: len(path)] != path:
                 continue
@@ -112,7 +115,7 @@ class _TomlEditor:
             self.cuts.append(Cut(line_start(self.text, s.start), end, ""))
 
     def add(self, table: KeyPath, key: str | int, value: Any) -> None:
-        """Add a key to a table: after the table's last key, or as a section at the end."""
+        """Add a key to a table: below the last key of the table, or as a new table at the end of the text."""
         if value is REMOVE:
             return
         names = [part for part in table if isinstance(part, str)]
@@ -139,21 +142,23 @@ class _TomlEditor:
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
-        """Insert keys before the first header, above the comments that directly precede it."""
+        """Insert keys above the first table header, and above the comment lines directly before it."""
         if self.statements:
             self.insert(comments_start(self.text, self.statements[0].start), lines + "\n")
         else:
             self.insert(len(self.text), lines)
 
     def insert(self, at: int, lines: str) -> None:
-        """Insert lines at the start of a line. If the text lacks a final newline, so does the result."""
+        """Insert lines at the start of the line at index `at`. If the text has no final newline, the result
+        has none.
+        """
         lines = lines.replace("\n", self.newline)
         if at == len(self.text) and self.text and not self.text.endswith("\n"):
             lines = self.newline + lines.removesuffix(self.newline)
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables, rewriting only the tables that differ."""
+        """Change an array of tables. Only tables that differ are rewritten."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))
@@ -171,7 +176,10 @@ class _TomlEditor:
                 self.insert(at, toml_section(names, added) + "\n")
 
     def value(self, value: Value, old: Tree, new: Any, *, lines: bool = False) -> str:
-        """Return the text for a changed value, rewriting only differences. `lines` is as in `toml_value`."""
+        """Return the text for a new value in place of an old one. Only the parts that differ are rewritten.
+
+        `lines` has the same meaning as in `toml_value`.
+        """
         if same(old, new):
             return self.text[value.start : value.end]
         if value.kind == "table" and isinstance(new, dict) and (made := self.inline_table(value, old, new)):
@@ -186,7 +194,7 @@ class _TomlEditor:
         return toml_value(new, lines=lines, quote=quote).replace("\n", self.newline)
 
     def inline_table(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> str | None:
-        """Return the text for a changed inline table, or None if it must be rewritten completely."""
+        """Return the text for an inline table after a change, or None if it must be rewritten completely."""
         if not new or any(len(entry.path) > 1 for entry in table.entries):
             return None
         spans = [(entry.start, entry.value.end) for entry in table.entries]
@@ -194,7 +202,7 @@ class _TomlEditor:
         return found.written(self.members(table, old, new)) if found else None
 
     def members(self, table: Value, old: dict[str, Tree], new: dict[str, Any]) -> Iterator[Part]:
-        """Yield the members of a changed inline table, in the form of `items`."""
+        """Yield the members of an inline table after a change (see `Part`)."""
         for i, entry in enumerate(table.entries):
             key = str(entry.path[0])
             if key in new:
@@ -207,13 +215,13 @@ class _TomlEditor:
         )
 
     def array(self, array: Value, old: list[Tree], new: list[Any]) -> str | None:
-        """Return the text for a changed array, or None if it must be rewritten completely."""
+        """Return the text for an array after a change, or None if it must be rewritten completely."""
         spans = [(entry.value.start, entry.value.end) for entry in array.entries]
         found = brackets(self.text, array.start, array.end, spans) if new else None
         return found.written(self.items(array, old, new)) if found else None
 
     def items(self, array: Value, old: list[Tree], new: list[Any]) -> Iterator[Part]:
-        """Yield the items of a changed array: index (-1 if new) and text (None if removed)."""
+        """Yield the items of an array after a change (see `Part`)."""
         for step in steps(old, new):
             if step.kind == "comes":
                 yield -1, toml_value(step.new)

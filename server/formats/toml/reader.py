@@ -1,7 +1,7 @@
 """TOML parser and writer.
 
-The parser from the standard library is used, which is eight times as fast as tomlkit. It does not report
-positions. `statements` finds the positions when they are needed.
+Parsing uses the standard library, which is eight times as fast as the package tomlkit, but reports no
+positions. When positions are needed, they are determined by `statements`.
 """
 
 import json
@@ -28,12 +28,12 @@ from server.formats.tree import (
 _WHERE = re.compile(r" \(at line (\d+), column (\d+)\)$| \(at end of document\)$")
 _OPEN_STRING = re.compile(
     r"""Unterminated string|Expected "'|Illegal character '\\n'"""
-)  # error messages about an unclosed string
+)  # messages of tomllib about a string that is not closed
 _QUOTES = re.compile(
     r'''#[^\n]*|"""(?:\\[\s\S]|[^\\])*?"{3,5}|"(?!"")(?:\\.|[^"\\\n])*"|'''
     r"""'''[\s\S]*?'{3,5}|'(?!'')[^'\n]*'|(["'])"""
 )
-MAX_REPEATS = 100  # limit for repeated keys in a file
+MAX_REPEATS = 100  # limit for the number of repeated keys in a file
 _LONG_NUMBER = re.compile(rf"[0-9_]{{{MAX_DIGITS + 1},}}")
 
 
@@ -42,8 +42,8 @@ def read_toml(
 ) -> dict[str, Tree]:
     """Parse TOML. Dates, times and numbers with a fraction are returned as Plain. Raises SyntaxProblem.
 
-    The position of each key and list item is added to `positions`, by path. A repeated key normally is an
-    error. But if `repeats` is given, the key is added to it, and the last value is used.
+    The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
+    error. If `repeats` is given, the key is added to it instead, and the last value is used.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -53,7 +53,7 @@ def read_toml(
         raise _problem(str(error), text) from error
     except RecursionError as error:
         raise SyntaxProblem("nested too deeply", None, "flatten it") from error
-    except ValueError as error:  # The number has too many digits for Python.
+    except ValueError as error:  # Python can't convert a number with so many digits.
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
         raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
@@ -66,8 +66,9 @@ def read_toml(
 
 
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
-    """Return the text with spaces instead of all but the last value of repeated keys. Appends these keys to
-    `repeats`.
+    """Return a TOML text in which the earlier values of repeated keys are replaced by spaces.
+
+    These keys are appended to `repeats`.
     """
     for _ in range(MAX_REPEATS):
         try:
@@ -81,15 +82,16 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
                 repeats.append(repeated_key(text, earlier, end))
             text = blanked(text, earlier)
         except (ValueError, RecursionError):
-            break  # The caller reports this error.
+            break  # The caller will report this error.
         else:
             break
     return text
 
 
 def _end_of_repeat(message: str, text: str) -> int:
-    """Return the index after the value that tomllib rejects because its key is repeated, or 0 for other
-    errors.
+    """Return the index after a value that tomllib rejects because its key is repeated.
+
+    `message` is the message of the error. Return 0 for other errors.
     """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
@@ -101,7 +103,7 @@ def _end_of_repeat(message: str, text: str) -> int:
 
 
 def _tree(value: Any) -> Tree:
-    """Convert tomllib's dates and times to the API's format."""
+    """Convert dates and times from tomllib to strings as in the API."""
     kind = type(value)
     if kind is dict:
         return {key: _tree(item) for key, item in value.items()}
@@ -114,8 +116,9 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    """Return a number as written. Infinity and NaN are converted to YAML's notation, which all attributes
-    reject.
+    """Return a number as it is written in the file.
+
+    Infinity and NaN are converted to YAML's notation, which no attribute accepts.
     """
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
@@ -123,7 +126,7 @@ def _float(text: str) -> Plain:
 
 
 def _problem(message: str, text: str) -> SyntaxProblem:
-    """Return tomllib's error as a SyntaxProblem, with the position parsed from its message."""
+    """Convert an error message of tomllib to a SyntaxProblem with the position that the message contains."""
     where = _WHERE.search(message)
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
@@ -137,7 +140,7 @@ def _problem(message: str, text: str) -> SyntaxProblem:
 
 
 def _open_quote(text: str) -> int:
-    """Return the index of the unclosed quote."""
+    """Return the index of the quote at which a string begins that is not closed."""
     return next((token.start() for token in _QUOTES.finditer(text) if token[1]), len(text))
 
 
@@ -150,7 +153,7 @@ def _fix(sentence: str) -> str:
 
 
 def _too_long(text: str) -> SyntaxProblem:
-    """Return the error for a number with too many digits."""
+    """Return the error for a number that has too many digits."""
     found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
     return SyntaxProblem(f"a number must not have more than {MAX_DIGITS} digits", line, "put it in quotes")
@@ -164,19 +167,19 @@ _LITERAL_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f']")
 
 
 class NoNull(ValueError):
-    """Raised if a value contains a null, because TOML can't represent null."""
+    """Error if a value contains a null, which TOML can't represent."""
 
 
 def toml_key(key: str) -> str:
-    """Return a key, quoted if necessary."""
+    """Return a key as it is written in TOML, in quotes if necessary."""
     return key if _BARE_KEY.fullmatch(key) else _quote(key)
 
 
 def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
-    """Return the text for a value on the right side of `=`. Mappings are written inline. Raises NoNull.
+    """Return the text for a value to the right of `=`. Mappings become inline tables. Raises NoNull.
 
-    If `lines` is set, a text with several lines is written on several lines. `quote` is the quote character
-    that the previous text used.
+    If `lines` is set, a string with line breaks is written on several lines. `quote` is the quote character
+    of the previous value, which is used again.
     """
     if value is None:
         raise NoNull("TOML has no null")
@@ -196,14 +199,12 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
 
 
 def toml_entry(key: str, value: Any) -> str:
-    """Return `key = value` and a newline."""
+    """Return a line with a key and its value, `key = value`."""
     return f"{toml_key(key)} = {toml_value(value, lines=True)}\n"
 
 
 def is_section(value: Any) -> bool:
-    """Whether a value is written under a header of its own. This is the case for mappings and lists of
-    mappings.
-    """
+    """Whether a value is written below a table header. True for a mapping or a list of mappings."""
     return bool(value) and (isinstance(value, Mapping) or _all_mappings(value))
 
 
@@ -212,7 +213,7 @@ def _all_mappings(value: Any) -> bool:
 
 
 def toml_section(keys: Sequence[str], value: Any) -> str:
-    """Return a mapping under `[keys]`, or each mapping in a list under `[[keys]]`."""
+    """Return a mapping below the header `[keys]`, or each mapping in a list below a header `[[keys]]`."""
     name = ".".join(map(toml_key, keys))
     if isinstance(value, Mapping):
         return f"[{name}]\n{toml_mapping(value, keys)}"
@@ -220,7 +221,10 @@ def toml_section(keys: Sequence[str], value: Any) -> str:
 
 
 def toml_mapping(values: Mapping[str, Any], keys: Sequence[str] = ()) -> str:
-    """Return the entries of a mapping, followed by its sections. `keys` is the path to the mapping."""
+    """Return the text for the content of a mapping: first its keys and values, then its tables.
+
+    `keys` is the path of the mapping.
+    """
     text = "".join(toml_entry(key, item) for key, item in values.items() if not is_section(item))
     for key, item in values.items():
         if is_section(item):
@@ -240,12 +244,14 @@ def _text(text: str, *, lines: bool, quote: str) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text in quotes on one line. TOML's escapes are JSON's, except for one more character."""
+    """Return a string in quotes on one line. TOML's escapes are the same as JSON's, except for one more
+    character.
+    """
     return json.dumps(str(text), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _stands_bare(text: str) -> bool:
-    """Whether TOML parses the unquoted text as a number, date or time."""
+    """Whether a text without quotes is a number, date or time in TOML."""
     try:
         tomllib.loads(f"_ = {text}")
     except ValueError:

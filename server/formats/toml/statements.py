@@ -1,7 +1,7 @@
-"""Statements of a TOML text, with their spans as character indexes.
+"""The statements in a TOML text, and the character indexes at which they begin and end.
 
-tomllib reports no positions, and tomlkit does not expose them. The text must be one that tomllib accepted:
-nothing is validated here.
+tomllib reports no positions, and tomlkit does not make them accessible. This module does not validate the
+text: tomllib must already have accepted it.
 """
 
 import re
@@ -29,7 +29,10 @@ _NOT_NEWLINE = re.compile(r"[^\r\n]")
 
 @dataclass(slots=True)
 class Value:
-    """A value from `start` to `end`: on the right side of `=`, in an array or in an inline table."""
+    """A value in a TOML text, from index `start` to `end`.
+
+    It is to the right of `=`, in an array, or in an inline table.
+    """
 
     kind: Literal["scalar", "array", "table"]
     start: int
@@ -39,8 +42,9 @@ class Value:
 
 @dataclass(slots=True)
 class Entry:
-    """A key with its value in an inline table, or an item in an array: path in the
-    container, start, value.
+    """A key with its value in an inline table, or an item in an array.
+
+    It has a path relative to the table or array, the index at which it starts, and the value.
     """
 
     path: KeyPath
@@ -50,9 +54,9 @@ class Entry:
 
 @dataclass(slots=True)
 class Statement:
-    """A key with its value, or a table header (`value` is None). `path` starts at the top level.
+    """A key with its value, or a table header (then `value` is None). `path` starts at the top level.
 
-    `table` is the path of the header above. For a table in an array, the path contains its index.
+    `table` is the path of the table header above. If that table is in an array, the path contains its index.
     """
 
     path: KeyPath
@@ -63,9 +67,9 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
-    """Return all statements of a TOML text, in order."""
+    """Return all statements in a TOML text, in order."""
     found: list[Statement] = []
-    lengths: dict[KeyPath, int] = {}  # lengths of the arrays of tables
+    lengths: dict[KeyPath, int] = {}  # lengths of the arrays of tables, by path
     table: KeyPath = ()
     at = _skip(text, 0)
     while at < len(text):
@@ -87,8 +91,9 @@ def statements(text: str) -> list[Statement]:
 
 
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
-    """Return the path of the table that a header opens. For each array of tables, it contains the last
-    table's index.
+    """Return the path of the table that a header begins.
+
+    For each array of tables in it, the path contains the index of the last table.
     """
     path: KeyPath = ()
     for i, key in enumerate(keys):
@@ -101,7 +106,7 @@ def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPa
 
 
 def _keys(text: str, at: int) -> tuple[KeyPath, int]:
-    """Return the parts of the dotted key at an index, and the index after it."""
+    """Return the parts of a dotted key that starts at an index, and the index after the key."""
     parts = []
     while part := _PART.match(text, at):
         parts.append(_key(part[0]))
@@ -119,7 +124,7 @@ def _key(written: str) -> str:
 
 
 def _value(text: str, at: int) -> Value:
-    """Return the value at an index."""
+    """Return the value that starts at an index."""
     if text[at] == "[":
         return _array(text, at)
     if text[at] == "{":
@@ -156,7 +161,7 @@ def _inline_table(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the index after white space and comments."""
+    """Return the index after white space and comments that start at an index."""
     return _after(_BLANK, text, at)
 
 
@@ -166,26 +171,30 @@ def _after(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def earlier_of_last(text: str) -> Statement | None:
-    """Return the statement with the same key and header as the text's last statement, or None.
+    """Return the earlier statement that has the same key and header as the last statement in the text, or
+    None.
 
-    The text must end after the value that tomllib rejected, so everything before it is valid.
+    The text must end after the value that tomllib has rejected. Therefore everything before it is valid.
     """
     try:
         *above, last = statements(text)
-    except (ValueError, IndexError):  # tomllib rejected the text for another reason, inside a statement.
+    # tomllib has rejected the text for a different reason, inside a statement.
+    except (ValueError, IndexError):
         return None
     same = [s for s in above if s.value and (s.path, s.table) == (last.path, last.table)]
     return same[0] if same and last.value and last.end == len(text) else None
 
 
 def blanked(text: str, statement: Statement) -> str:
-    """Return the text with spaces instead of a statement, so other characters keep their positions."""
+    """Return the text with spaces in place of a statement, so that all other characters keep their
+    positions.
+    """
     gone = _NOT_NEWLINE.sub(" ", text[statement.start : statement.end])
     return text[: statement.start] + gone + text[statement.end :]
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return the RepeatedKey for `earlier`, a statement whose key is repeated later.
+    """Return the position and value of `earlier`, a statement whose key is repeated later, as a RepeatedKey.
 
     `end` is the index after the later value.
     """
@@ -198,7 +207,7 @@ def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
 
 
 def positions_in(text: str) -> Positions:
-    """Return the position of every key and list item."""
+    """Return the positions of all keys and list items in a TOML text."""
     lines = [0, *(found.end() for found in re.finditer("\n", text))]
     positions: Positions = {}
     for path, start, value in _everything(text):
@@ -206,14 +215,14 @@ def positions_in(text: str) -> Positions:
         column = 0
         if value is not None and path and not isinstance(path[-1], int) and value.kind == "scalar":
             column = value.start - lines[line - 1] + 1
-        for end in range(1, len(path)):  # The tables of a dotted key start at the same position.
+        for end in range(1, len(path)):  # The tables in a dotted key start at the same position as the key.
             positions.setdefault(path[:end], Position(line, start - lines[line - 1] + 1))
         positions[path] = Position(line, start - lines[line - 1] + 1, column)
     return positions
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield (path, start, value) for every statement and every nested entry."""
+    """Yield the path, the start and the value of each statement, and of each value nested in it."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []

@@ -1,3 +1,3 @@
-"""YAML: a parser that returns positions, a writer, and an editor that leaves all
-unchanged bytes as they are.
+"""YAML: a parser that also returns positions, a writer, and an editor that leaves all unchanged bytes as they
+are.
 """

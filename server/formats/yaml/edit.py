@@ -1,7 +1,7 @@
 """YAML editor. It changes values and leaves all other bytes as they are.
 
-`edit_yaml` uses the positions in the syntax tree to cut out the old text, and inserts the output of
-`yaml.writer`. The caller must parse the result, and reject the edit if the edit has had any other effect.
+`edit_yaml` finds the old text of a value by its position in the syntax tree, and replaces it with the output
+of `yaml.writer`. The caller must parse the result, and reject the edit if it has had any other effect.
 """
 
 import re
@@ -27,7 +27,10 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 
 
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
-    """Return the text of a flow collection with a new value, or None if it can't be edited item by item."""
+    """Return the text for a list or mapping in brackets (flow style) after a change.
+
+    Return None if it can't be changed item by item.
+    """
     if not value or node.style != "flow" or node.anchored:
         return None
     if node.kind == "list" and isinstance(value, list | tuple) and len(tree) == len(node.items):
@@ -70,13 +73,15 @@ def _members(text: str, node: Node, tree: dict[str, Tree], value: dict[str, Any]
 
 
 def _change_value(text: str, node: Node, tree: Tree, value: Any) -> str:
-    """Return the text for a changed value inside a flow collection."""
+    """Return the text for a new value inside a list or mapping in brackets."""
     made = change_flow(text, node, tree, value)
     return made or _write_scalar(value, node.style if node.kind == "scalar" else "")
 
 
 def _write_scalar(value: Any, quote: str = "") -> str:
-    """Return the text for a scalar in a flow collection, with its previous quotes if possible."""
+    """Return the text for a string, number, boolean or null inside brackets, with the previous quotes if
+    possible.
+    """
     if quote in ("'", '"'):
         quoted = yaml_entry("k", value, quote=quote).removesuffix("\n").removeprefix("k: ")
         if quoted.startswith(quote):
@@ -90,10 +95,10 @@ _BETWEEN_ITEMS = re.compile(r"(?:\s|#[^\n]*)*")
 
 
 def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = False) -> str:
-    """Change the values of some top-level keys. If the new value is REMOVE, remove the key.
+    """Return a YAML text with new values for some top-level keys. The value REMOVE removes a key.
 
-    If `expand` is set, every key whose value contains an anchor or an alias is also rewritten, with the
-    anchors resolved.
+    If `expand` is set, each key whose value contains an anchor or alias is also rewritten, with the values of
+    aliases written out in full.
     """
     newline = "\r\n" if "\r\n" in text else "\n"
     root = yaml_nodes(text)
@@ -101,7 +106,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
         entries = "".join(yaml_entry(k, v) for k, v in changes.items() if v is not REMOVE)
         return _append(text, entries, newline)
     if not text.endswith("\n"):
-        # Without a final newline, a new multi-line text at the end would be parsed differently.
+        # Without a final newline, a new string with several lines at the end would be parsed differently.
         made = edit_yaml(text + newline, tree, changes, expand=expand)
         return made if expand else made.removesuffix(newline)
     editor = _YamlEditor(text, newline)
@@ -115,7 +120,7 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """For repeated keys, remove all values except the last."""
+    """Return a YAML text without the earlier values of repeated keys."""
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -130,7 +135,10 @@ def _append(text: str, entries: str, newline: str) -> str:
 
 
 class _YamlEditor:
-    """Editor that collects cuts in a text. Keys in `forced` are rewritten even if unchanged."""
+    """Editor that collects replacements in a YAML text.
+
+    The keys in `forced` are rewritten even if their values have not changed.
+    """
 
     def __init__(self, text: str, newline: str) -> None:
         self.text, self.newline = text, newline
@@ -138,8 +146,8 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Return the changes, extended to rewrite all keys with anchors or aliases, and all keys of <<
-        merges.
+        """Return the changes, extended so that all keys with anchors or aliases, and all keys from << merges,
+        are rewritten.
         """
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
@@ -148,7 +156,7 @@ class _YamlEditor:
         return {**expanded, **changes, **({"<<": REMOVE} if merges else {})}
 
     def mapping(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change, remove and add keys in a block mapping."""
+        """Change, remove and add keys in a mapping in block style (one key per line)."""
         margin = self.margin(node.keys[0].start)
         added = ""
         for key, value in changes.items():
@@ -165,7 +173,7 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Cut all but the last value of repeated keys."""
+        """Remove the earlier values of repeated keys."""
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i
@@ -182,13 +190,13 @@ class _YamlEditor:
             return
         for i in gone:
             start = node.keys[i].start
-            if self.text[line_start(self.text, start) : start].strip():  # after a list item's dash
+            if self.text[line_start(self.text, start) : start].strip():  # after the dash of a list item
                 self.cuts.append(Cut(start, node.keys[i + 1].start, ""))
             else:
                 self.cut_lines(start, self.trimmed_end(node.items[i]))
 
     def entry(self, key: Node, node: Node, tree: Tree, value: Any, offset: int) -> None:
-        """Change the value of a key in a block mapping."""
+        """Change the value of a key in a mapping in block style."""
         if node.style == "block" and not (self.forced and _shares(node)):
             if (
                 node.kind == "map"
@@ -210,10 +218,10 @@ class _YamlEditor:
         return None
 
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Change a flow collection item by item. Return False if it must be rewritten.
+        """Change a list or mapping in brackets item by item. Return False if it must be rewritten completely.
 
-        A collection on one line is rewritten if it gets nested collections, because these are more readable
-        in block style.
+        If it is on one line and gets lists or mappings as items, it is rewritten, because these are easier to
+        read in block style.
         """
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
@@ -224,7 +232,9 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        """Whether an indented comment follows, which would become part of a literal block."""
+        """Whether there is an indented comment below the value, which would become part of a literal block
+        (`|`).
+        """
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
         return line.lstrip(" ").startswith("#") and len(line) - len(line.lstrip(" ")) > len(
@@ -232,21 +242,25 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace the text after a key's colon: the value's first line, then its other lines. A comment is
-        kept.
+        """Replace the value of a key. `written` is the rest of the key's line, and the lines below it.
+
+        A comment after the old value is kept.
         """
         text, (first, rest) = self.text, written
         colon = text.index(":", key.end)
         below = self.indented(rest, self.margin(key.start)).removesuffix(self.newline)
         comment = self.comment(node, colon)
         if first and line_end(text, colon) >= node.start > colon + 1:
-            first = text[colon + 1 : node.start] + first.removeprefix(" ")  # Keep the spaces after the colon.
+            # Keep the spaces between the colon and the value.
+            first = text[colon + 1 : node.start] + first.removeprefix(" ")
         end = max(self.trimmed_end(node), colon + 1)
         lines = first + comment + (self.newline + below if below else "")
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment after a value: on the first line of a block, otherwise on the last line."""
+        """Return the comment after a value. In block style, it is on the first line, and otherwise on the
+        last line.
+        """
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
             return self.text[colon + 1 : end_of_key].rstrip()
@@ -257,7 +271,7 @@ class _YamlEditor:
         return self.text[end : line_end(self.text, end)].rstrip()
 
     def sequence(self, node: Node, tree: list[Tree], value: list[Any]) -> None:
-        """Change a block list. Unchanged and moved items keep their bytes and comments."""
+        """Change a list in block style. Items that are unchanged or moved keep their bytes and comments."""
         lines = self.item_lines(node)
         margin = " " * self.column(lines[0].dash)
         added = ""
@@ -278,7 +292,7 @@ class _YamlEditor:
         self.insert_item(lines, len(lines), added)
 
     def item_lines(self, node: Node) -> list["_ItemLines"]:
-        """Return the lines of each item in a block list."""
+        """Return the positions of the lines of each item in a list in block style."""
         found: list[_ItemLines] = []
         above, dash = 0, node.start
         for item in node.items:
@@ -292,12 +306,14 @@ class _YamlEditor:
         return found
 
     def insert_item(self, lines: list["_ItemLines"], i: int, added: str) -> None:
-        """Insert lines before item `i` and its comments, or after the last item."""
+        """Insert lines above item `i` and its comments, or below the last item."""
         at = lines[i].comments if i < len(lines) else lines[-1].end
         self.cuts.append(Cut(at, at, added))
 
     def change_item(self, node: Node, lines: "_ItemLines", tree: Tree, value: Any) -> None:
-        """Change an item in a block list: key by key, as a scalar, or by replacing its lines."""
+        """Change an item in a list in block style: key by key, as a single value, or by replacing all its
+        lines.
+        """
         if self.same_shape(node, tree, value):
             gone = {k: REMOVE for k in tree if k not in value}
             return self.mapping(node, tree, {**value, **gone})
@@ -312,7 +328,7 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether a list item can be changed key by key."""
+        """Whether an item in a list can be changed key by key."""
         return (
             node.kind == "map"
             and node.style == "block"
@@ -324,12 +340,12 @@ class _YamlEditor:
         )
 
     def item(self, value: Any, margin: str) -> str:
-        """Return `- value` as indented lines."""
+        """Return the lines for a list item, `- value`, indented by `margin`."""
         lines = yaml_entry("k", [value], offset=0).partition("\n")[2]
         return self.indented(lines, margin)
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change a file that consists of one flow mapping, member by member if possible."""
+        """Change a file that consists of one mapping in brackets. If possible, it is changed key by key."""
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return
@@ -338,12 +354,17 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        """Return the indentation of a key. A preceding `? ` is not part of it."""
+        """Return the indentation of the key at index `at`. If the key begins with `? `, these characters are
+        not included.
+        """
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))
 
     def trimmed_end(self, node: Node) -> int:
-        """Return a node's end without trailing line breaks and, for a block scalar, trailing white space."""
+        """Return the end of a value without the line breaks after it.
+
+        For a literal or folded block, all white space at its end is omitted.
+        """
         end = node.end
         blank = " \t\r\n" if node.style in ("|", ">") else "\r\n"
         while end > node.start and self.text[end - 1] in blank:
@@ -351,11 +372,14 @@ class _YamlEditor:
         return end
 
     def column(self, at: int) -> int:
-        """Return the distance from the start of the line to an index."""
+        """Return the number of characters between the start of the line and an index."""
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return the indentation of dashes relative to their key: that of the mapping's first list, or 2."""
+        """Return how far the dashes of lists in a mapping are indented from their key.
+
+        This is determined from the mapping's first list. Without one, it is 2.
+        """
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
             if item.kind == "list" and item.style == "block" and own_line:
@@ -367,7 +391,7 @@ class _YamlEditor:
         return made.replace("\n", self.newline)
 
     def keeps_newlines(self, node: Node) -> bool:
-        """Whether a node is a block scalar that includes the blank lines after it."""
+        """Whether a value is a literal or folded block that includes the blank lines below it."""
         header = self.text[node.start : line_end(self.text, node.start)]
         return node.style in ("|", ">") and "+" in header.partition("#")[0]
 
@@ -385,10 +409,10 @@ class _YamlEditor:
 
 @dataclass(frozen=True, slots=True)
 class _ItemLines:
-    """Lines of an item in a block list.
+    """Position of the lines of an item in a list in block style.
 
-    `comments` is the start of the comments above the item, `start` and `end` are the span of its lines, and
-    `dash` is the index of its dash.
+    `comments` is the start of the comments above the item, `start` and `end` are the start and end of its
+    lines, and `dash` is the index of its dash.
     """
 
     comments: int
@@ -397,12 +421,12 @@ class _ItemLines:
     end: int
 
     def of(self, text: str) -> str:
-        """Return the lines, including the comments above them."""
+        """Return the lines of the item, including the comments above them."""
         return text[self.comments : self.end]
 
 
 def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
-    """Return the text for a value under a key: the rest of the key's line, and the lines below."""
+    """Return the text for the value of a key: the rest of the key's line, and the lines below it."""
     first, _, rest = yaml_entry("k", value, **style).partition("\n")
     return first.removeprefix("k:"), rest
 
@@ -413,7 +437,9 @@ def _shares(node: Node) -> bool:
 
 
 def _shallow(value: Any) -> bool:
-    """Whether a value fits on one line: it contains neither nested collections nor multi-line text."""
+    """Whether a value can be written on one line: it contains no nested lists, mappings or strings with line
+    breaks.
+    """
     if not isinstance(value, dict | list | tuple):
         return True
     items = value.values() if isinstance(value, dict) else value

@@ -1,7 +1,7 @@
-"""YAML parser.
+"""YAML parser. It builds a tree from the events that libyaml reports.
 
-It builds a tree from the events that libyaml reports. PyYAML's loaders can't be used, because they determine
-the types of scalars by YAML 1.1, discard quotes and line numbers, and are recursive.
+PyYAML's loaders can't be used, because they determine types by the rules of YAML 1.1, discard quotes and line
+numbers, and are recursive.
 """
 
 from typing import Any
@@ -13,24 +13,25 @@ from server.formats.tree import MAX_DEPTH, MAX_NODES, Node, Plain, SyntaxProblem
 
 LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 
-# Since 0.2.6, libyaml itself rejects 1000 nested brackets. It reads ahead, so this precedes our check in
-# `open`.
+# Since version 0.2.6, libyaml itself rejects 1000 nested brackets. It parses ahead, so its error comes before
+# the one in `open`.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
 
 
 def read_yaml(
     text: str, positions: Positions | None = None, repeats: list[RepeatedKey] | None = None
 ) -> Tree:
-    """Parse one YAML document into a tree. If it is empty, return None. Raises SyntaxProblem.
+    """Parse a YAML document into a tree. If it is empty, return None. Raises SyntaxProblem.
 
-    The position of each key and list item is added to `positions`, by path. A repeated key normally is an
-    error. But if `repeats` is given, the key is added to it, and the last value is used.
+    The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
+    error. If `repeats` is given, the key is added to it instead, and the last value is used.
     """
     loader = LOADER(text)
     try:
         builder = _Builder(positions, repeats)
         tree = builder.build(loader)
-        if builder.repeated and positions is None:  # Positions are needed only if keys are repeated.
+        # The positions are needed for repeated keys, so the text is parsed again.
+        if builder.repeated and positions is None:
             return read_yaml(text, {}, repeats)
         if repeats is not None:
             repeats.extend(builder.repeated)
@@ -61,10 +62,10 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed quote that caused an error, or None.
+    """Return the position of a quote that is not closed and has caused an error, or None.
 
-    Another quote on a later line may have closed it by mistake. The quoted text then ends on the line of the
-    error.
+    A quote on a later line may have closed the string by mistake. In that case, the string ends on the line
+    of the error.
     """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
@@ -84,7 +85,9 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of the unclosed bracket that caused an error on a later line, or None."""
+    """Return the position of a bracket that is not closed and has caused an error on a later line, or
+    None.
+    """
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
     return opening if in_brackets and opening and found and opening.line < found.line else None
@@ -106,23 +109,28 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 class _Builder:
-    """Builder for a tree from events. It has its own stack, so deep nesting can't exhaust Python's."""
+    """Builder that creates a tree from the events of libyaml.
+
+    It has its own stack, so deep nesting can't exhaust Python's stack.
+    """
 
     def __init__(self, positions: Positions | None, repeats: list[RepeatedKey] | None) -> None:
         self.positions = positions
         self.is_strict = repeats is None
         self.repeated: list[RepeatedKey] = []
-        self.replaced: list[Tree] = []  # replaced values; keeping them alive keeps the ids in `merged` unique
+        # Replaced values. They are kept in memory, so that the ids in `merged` remain unique.
+        self.replaced: list[Tree] = []
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []
-        self.keys: list[Any] = []  # per open container: the key that awaits a value, or _NO_KEY
-        self.path: list[Any] = []  # per open container: its key or index in its parent
+        # for each open list or mapping: the key that still needs a value, or _NO_KEY
+        self.keys: list[Any] = []
+        self.path: list[Any] = []  # for each open list or mapping: its key or index in the value around it
         self.root: Tree = None
         self.nodes = 0
-        self.merged: set[tuple[int, str]] = set()  # (id of the container, key) for each key from a << merge
+        self.merged: set[tuple[int, str]] = set()  # (id of the mapping, key) for each key from a << merge
 
     def build(self, loader: Any) -> Tree:
-        """Return the tree. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
+        """Create the tree. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -130,8 +138,8 @@ class _Builder:
             kind = type(event)
             if kind is yaml.ScalarEvent:
                 value = _scalar(event)
-                # `put` is inlined for scalars, the most frequent events: a cold start mostly consists of
-                # parsing.
+                # For single values, the code of `put` is repeated here: they are the most frequent events,
+                # and parsing takes most of the time when a server starts without a cache.
                 if not stack or tracked or event.anchor is not None:
                     self.put(value, event)
                     continue
@@ -160,13 +168,13 @@ class _Builder:
                     raise _refusal(event, "a second YAML document starts here", "keep one per file")
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
-                # Aliases increase the depth.
+                # Values of aliases can increase the depth.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
                     raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
-        """Start a mapping or list."""
+        """Begin a mapping or list."""
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
@@ -176,16 +184,16 @@ class _Builder:
         self.path.append(key)
 
     def close(self, event: Any) -> None:
-        """End the innermost mapping or list."""
+        """End the mapping or list that was begun last."""
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
-        if self.keys and self.keys[-1] is _MERGE:  # A mapping directly after << is now complete.
+        if self.keys and self.keys[-1] is _MERGE:  # The mapping directly after << is now complete.
             self.keys[-1] = _NO_KEY
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
-        """Return the value of an alias. Its values are counted again, which limits expansion."""
+        """Return the value of an alias. The values in it are counted again, which limits their expansion."""
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
             what = f"no anchor &{event.anchor} stands before *{event.anchor}"
@@ -196,13 +204,13 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
-        """Count values. Raises SyntaxProblem if there are more than MAX_NODES."""
+        """Add to the number of values. Raises SyntaxProblem if it exceeds MAX_NODES."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Store a value as the next item. Return its key or index."""
+        """Add a value to the mapping or list that was begun last. Return its key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -228,7 +236,7 @@ class _Builder:
         return _key_text(key)
 
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
-        """Return a mapping's key as text, or _MERGE for an unquoted `<<`."""
+        """Return a key of a mapping as a string, or _MERGE for `<<` without quotes."""
         if not isinstance(key, str):
             raise _refusal(event, "a key must be text", "put it in quotes")
         if key == "<<" and type(key) is Plain:
@@ -240,7 +248,9 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        """Record a repeated key, and delete the positions in its previous value."""
+        """Record that a key is repeated, and delete the positions of its earlier value and the values
+        in it.
+        """
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
         earlier = positions.get(at, Position(start.line + 1, start.column + 1))
@@ -251,7 +261,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add the keys from a << merge that the mapping lacks."""
+        """Add the keys of a << merge to a mapping, except those that the mapping already has."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "point it at one")
@@ -273,7 +283,7 @@ class _Builder:
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
 
     def note_value(self, key: Any, event: Any) -> None:
-        """Record the column of a scalar on the same line as its key."""
+        """Record the column of a value that is on the same line as its key."""
         at, start = (*self.path[1:], key), event.start_mark
         if self.positions is not None and hasattr(event, "value"):
             position = self.positions[at]
@@ -282,11 +292,13 @@ class _Builder:
 
 
 _NO_KEY: Any = object()
-_MERGE: Any = object()  # the unquoted key <<
+_MERGE: Any = object()  # the key << without quotes
 
 
 def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
-    """Return a SyntaxProblem at the position of an event."""
+    """Return a SyntaxProblem with the position of an event. `message` says what is wrong, and `fix` what to
+    do.
+    """
     return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
 
@@ -312,7 +324,7 @@ def _check_tag(event: Any) -> None:
 
 
 def yaml_nodes(text: str) -> Node | None:
-    """Return the syntax tree of a YAML text, or None if it is empty."""
+    """Return the syntax tree of a YAML text, or None if the text is empty."""
     loader = LOADER(text)
     root: Node | None = None
     stack: list[Node] = []
@@ -362,7 +374,7 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """Set the end of a collection. libyaml reports a block's end only at the next token."""
+    """Set the end of a list or mapping. In block style, libyaml reports it only after the next token."""
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:
