@@ -61,8 +61,8 @@ class QueryExport:
 class Preview:
     """The URL of the page that shows a preview of a content type's documents. It contains {placeholders}.
 
-    `unmarked` are the paths of attributes, such as `seo.canonical`, to whose strings no source maps (invisible
-    characters for previews) are added.
+    `unmarked` are the paths of attributes, such as `seo.canonical`, to whose strings no source maps
+    (invisible characters for previews) are added.
     """
 
     url: str
