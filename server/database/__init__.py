@@ -1,4 +1,1 @@
-"""Connections to a site's databases and transactions in them.
-
-A database is an SQLite file or in PostgreSQL.
-"""
+"""Connections to a site's databases, which are SQLite files or in PostgreSQL, and transactions in them."""

@@ -1,3 +1,1 @@
-"""File formats: parsers that also return the positions of values, and editors that leave unchanged bytes as
-they are.
-"""
+"""Parsers that also return the positions of values, and editors that leave unchanged bytes as they are."""

@@ -1,3 +1,1 @@
-"""YAML: a parser that also returns positions, a writer, and an editor that leaves all unchanged bytes as they
-are.
-"""
+"""YAML: a writer, a parser that returns positions, and an editor that leaves unchanged bytes as they are."""

@@ -1,3 +1,1 @@
-"""Preparation of writes. If the settings require it, the git remote must accept each write before files
-change.
-"""
+"""Preparation of writes. With some settings, the git remote must accept a write before files change."""
