@@ -221,9 +221,7 @@ class Site:
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes to some files before a write. If a schema has changed, `refresh` will apply that
-        later.
-        """
+        """Apply changes to some files before a write, but no schema changes: `refresh` applies those."""
         self._wait_for_git(deadline)
         with self._locked():
             self._rescan(hints, patient=True)
@@ -244,7 +242,7 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # The write is restored before it is committed.
+        except (ApiError, CommitError) as error:  # The write is restored before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
@@ -272,15 +270,15 @@ class Site:
 
         All writes use this method. `prepare` is called with the request and a context, in which it collects
         the changes to files. If another process changes the site in the meantime, `prepare` is called again
-        with a new context. If `prepare` is fast enough, the second call happens while the write lock is held.
-        If a git command is running, the write waits for it, because the command could overwrite the files. If
-        the settings require that the git remote accepts each write, the write is committed first, and is
-        applied after the remote has accepted the commit.
+        with a new context. If `prepare` is fast enough, this happens while the write lock is held. If a git
+        command is running, the write waits for it, because the command could overwrite the files. If the
+        settings require that the git remote accepts each write, the write is committed first, and is applied
+        after the remote has accepted it.
 
         Return the new state, the result of `prepare`, and the id of the commit. The id is "" if there is no
         commit, and "pending" if the commit will be created later. Raises BusyError if `prepare` was slow and
-        other changes came first each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any
-        exception from `prepare`.
+        other changes came first each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any error
+        from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
@@ -304,10 +302,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write files like `write`, but without asking the git remote.
-
-        Only arbiters and merges call this directly, after the remote has accepted the write.
-        """
+        """Write like `write`, after the git remote has accepted the write. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -317,9 +312,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write files like `write`, but return the write's name in the commit queue instead of the commit's
-        id.
-        """
+        """Write like `write`, but return the write's name in the commit queue instead of the commit's id."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError("The site's folder is missing: nothing can be written")
@@ -348,10 +341,7 @@ class Site:
     def preview(
         self, prepare: Prepare[Request, Result], request: Request, ahead: SpeculativeWrite | None = None
     ) -> tuple[list[Write], Result]:
-        """Return the changes to files that `write` would make now, and the result of `prepare`.
-
-        Raises the same errors as `write`.
-        """
+        """Return the changes that `write` would make, and the result of `prepare`. Raises the same errors."""
         ahead = ahead or SpeculativeWrite()
 
         def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
@@ -362,10 +352,7 @@ class Site:
         return self._try(attempt, ahead)
 
     def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """Call `attempt` with a new changeset, and return its result.
-
-        If another process has changed the site in the meantime, or if a git command is running, try again.
-        """
+        """Call `attempt` with a new changeset. Retry if the site has changed or a git command is running."""
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
@@ -398,9 +385,7 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply the writes of other servers that serve the same site. They do not share this server's change
-        log.
-        """
+        """Apply the writes of other servers for the same site. Their change logs are separate from ours."""
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
@@ -429,16 +414,12 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # If another server has also written, the number of writes must stay old, so that a rescan finds
-            # that write.
+            # If another server has also written, `writes` must stay old, so that a rescan finds that write.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written.
-
-        If a git command has already overwritten them, restore them.
-        """
+        """Read the files that were just written. Restore those that a git command has already overwritten."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
@@ -452,9 +433,7 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record and apply it. Store the document versions that it replaces, for later merges with
-        changes based on them.
-        """
+        """Append a record and apply it. Save the replaced versions for merges with changes based on them."""
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -465,7 +444,7 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants (formats) are missing or are not yet in their
+        """Return the paths of images whose resized variants (formats) are missing or not in their
         document.
         """
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
@@ -482,8 +461,7 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Register a function that is called with each change. Call this after loading, before workers are
-        forked.
+        """Call `observe` with each change. Must be called after loading, before workers are forked.
 
         `committed` is called for each write that this process commits, with the write's name in the commit
         queue and the id of the commit.
@@ -551,9 +529,7 @@ class Site:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Apply other processes' changes, unless this process is about to be replaced. Also delete old
-        journal files.
-        """
+        """Apply other processes' changes, unless this process is being replaced. Clean up the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
@@ -574,9 +550,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """If all files of a large site must be read again, ask for new workers. Return whether they were
-        asked for.
-        """
+        """Ask for new workers if all files of a large site must be read again. Return whether this is so."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -595,8 +569,8 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock, after applying other processes' changes and finishing
-        interrupted writes.
+        """Context manager: hold the write lock. Other processes' changes are applied, interrupted writes
+        finished.
         """
         with self._journal.writing():
             self._catch_up_locked()

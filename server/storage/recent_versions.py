@@ -113,7 +113,7 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
     return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
 
 
-# For a change to a file on disk, the cache reduces the time from 680 to 644 µs.
+# For a change to a file on disk, the cache saves 36 of 680 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
     """Return a digest of a content type's attributes and the components in them.
