@@ -1,1 +1,1 @@
-"""A site's settings, which are in site.yaml."""
+"""The settings of a site, as they are written in its file site.yaml."""

@@ -41,8 +41,9 @@ class TimestampSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeExport:
-    """How documents of one content type are exported: query parameters as nested values, and their line in
-    site.yaml.
+    """How the documents of one content type are exported.
+
+    `parameters` are query parameters as nested values. `line` is the line in site.yaml where they are set.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +52,10 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """A further request whose response is exported, such as `/api/articles?…`, and its line in site.yaml."""
+    """A further request whose response is exported, such as `/api/articles?…`.
+
+    `line` is the line in site.yaml where it is set.
+    """
 
     request: str
     line: int | None = None

@@ -205,9 +205,9 @@ _NO_BRANCH = re.compile(r"\.\.|//|/\.|@\{|\.lock(/|$)|[./]$")
 
 
 def remote(file: ConfigFile, default: str, *at: str) -> str:
-    """Return the name of a git remote.
+    """Return the name of a git remote, such as `origin`.
 
-    Its URL and credentials are in the git configuration of the machine.
+    The remote's URL and credentials are in the git configuration of the machine.
     """
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
@@ -216,7 +216,7 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def branch(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a branch name, without `refs/heads/`."""
+    """Return the name of a git branch, without `refs/heads/`."""
     name = text(file, default, *at)
     if name and (not _BRANCH.fullmatch(name) or _NO_BRANCH.search(name)):
         raise file.refuse_value("be a valid branch name", "use a name such as main", *at)

@@ -1,7 +1,7 @@
 """Readers for single values in site.yaml, such as strings, numbers and lists.
 
-The parameters are the file, the default value, and the path of keys. All readers raise SetupError for an
-invalid value.
+The parameters of each reader are the file, the default value, and the value's path of keys in the file. If
+the value is missing, the reader returns the default. If it is invalid, the reader raises SetupError.
 """
 
 import re
@@ -49,7 +49,7 @@ _RATE_STORE = re.compile(r"memory|rediss?://\S+|env:\w+")
 
 
 def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
-    """Return the mapping at a path of keys. Return an empty mapping if it is missing."""
+    """Read a section of the settings as a mapping. If it is missing, return an empty mapping."""
     value = file.get(*at)
     if is_null(value):
         return {}
@@ -59,7 +59,7 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
 
 
 def text(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a string."""
+    """Read a setting whose value is a string."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -69,7 +69,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def count(file: ConfigFile, default: int, *at: str) -> int:
-    """Return a positive integer."""
+    """Read a setting whose value is a positive integer."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -80,7 +80,7 @@ def count(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def flag(file: ConfigFile, default: bool, *at: str) -> bool:
-    """Return a boolean."""
+    """Read a setting whose value is true or false."""
     value = scalar(file, *at)
     if value is None:
         return default
@@ -90,7 +90,9 @@ def flag(file: ConfigFile, default: bool, *at: str) -> bool:
 
 
 def scalar(file: ConfigFile, *at: str) -> Any:
-    """Return a value as a string, number or boolean, as YAML defines it. Return None if it is missing."""
+    """Read a setting whose value is a string, number or boolean, as YAML defines it. Return None if it is
+    missing.
+    """
     try:
         return typed(file.get(*at))
     except ValueError as error:
@@ -98,7 +100,7 @@ def scalar(file: ConfigFile, *at: str) -> Any:
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
-    """Return a number of bytes. It can be written as `200 MB`, `512 kB` or `1000`."""
+    """Read a setting that is a number of bytes. It can be written as `200 MB`, `512 kB` or `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
         raise file.refuse_value("be a size", "write it as 200 MB", *at)
@@ -106,7 +108,7 @@ def size(file: ConfigFile, default: int, *at: str) -> int:
 
 
 def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
-    """Return a duration, such as `30d` or `12h`."""
+    """Read a setting that is a duration, such as `30d` or `12h`."""
     if not (written := text(file, "", *at)):
         return default
     try:
@@ -116,7 +118,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Return the delay before a write is committed.
+    """Read the delay before a write is committed.
 
     This is zero for `each`, None for `off`, or a duration such as `30s` or `30`.
     """
@@ -133,8 +135,9 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 def keep(
     file: ConfigFile, default: tuple[timedelta | None, int | None], *at: str
 ) -> tuple[timedelta | None, int | None]:
-    """Return how long events are kept: (duration, None) for a value such as `30d`, (None, number) for an
-    integer.
+    """Read how long events are kept.
+
+    Return (duration, None) for a value such as `30d`, and (None, number of events) for an integer.
     """
     written = file.get(*at)
     if is_null(written):
@@ -145,7 +148,7 @@ def keep(
 
 
 def person(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a name and email address as git uses them: `Name <email>`."""
+    """Read a setting with a name and an email address as git uses them: `Name <email>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
         raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
@@ -153,7 +156,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a rate limit, such as `100 per minute`."""
+    """Read a setting that is a rate limit, such as `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
         raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
@@ -161,7 +164,7 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def rate_store(file: ConfigFile, default: str, *at: str) -> str:
-    """Return where the number of requests per client is stored.
+    """Read the setting that determines where the number of requests per client is stored.
 
     The value is `redis://…`, `rediss://…`, `memory`, or `env:NAME` for an environment variable.
     """
@@ -184,7 +187,7 @@ def as_parameter(tree: Tree) -> Any:
 
 
 def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a list of strings as a tuple."""
+    """Read a setting whose value is a list of strings. Return a tuple."""
     value = file.get(*at)
     if is_null(value):
         return default
@@ -194,16 +197,14 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
 
 
 def text_or_texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of strings. The value may be a list, or a single string."""
+    """Read a setting whose value is a string or a list of strings. Return a tuple."""
     value = file.get(*at)
     one = isinstance(value, str) and not is_null(value)
     return (str(value),) if one else texts(file, default, *at)
 
 
 def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of origins, such as `https://example.org`, or `*`. They have the form of the `Origin`
-    header.
-    """
+    """Read a list of origins, such as `https://example.org`, in the form of the `Origin` header, or `*`."""
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
@@ -213,7 +214,7 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 
 def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`."""
+    """Read a list of IP addresses and networks, such as `10.0.0.1`, `10.0.0.0/8` or `::1`. Return a tuple."""
     written = text_or_texts(file, default, *at)
     for i, network in enumerate(written):
         try:
@@ -225,14 +226,14 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
 
 
 def locale(file: ConfigFile, default: str, *at: str) -> str:
-    """Return a locale code, such as `en` or `pt-BR`."""
+    """Read a setting that is a locale code, such as `en` or `pt-BR`."""
     code = text(file, default, *at)
     _check_locale(file, code, *at)
     return code
 
 
 def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of different locale codes. If the list is empty, return the default."""
+    """Read a list of different locale codes. Return a tuple, or the default if the list is empty."""
     codes = texts(file, (), *at)
     for i, code in enumerate(codes):
         _check_locale(file, code, *at, i)

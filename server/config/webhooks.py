@@ -88,7 +88,7 @@ class Webhook:
 
 
 def read_webhooks(file: ConfigFile, default: tuple[Webhook, ...], *at: str) -> tuple[Webhook, ...]:
-    """Return the webhooks. Raises SetupError."""
+    """Read the section `webhooks` of site.yaml. Raises SetupError if it is invalid."""
     found: dict[str, Webhook] = {}
     for entry in file.entries(*at):
         webhook = _webhook(entry)
@@ -160,7 +160,7 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
 
 
 def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at: str) -> str:
-    """Return a value if `check` finds no fault, or if it has the form `env:NAME`.
+    """Return `value` if it is valid according to `check`, or if it has the form `env:NAME`.
 
     Otherwise raise SetupError.
     """
@@ -259,8 +259,9 @@ def check_environment(webhooks: Iterable[Webhook], environment: Mapping[str, str
 
 
 def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ...]:
-    """Return a tuple of host names and IP addresses in lower case, such as `127.0.0.1` and
-    `build.internal`.
+    """Read a list of host names and IP addresses, such as `127.0.0.1` and `build.internal`.
+
+    Return a tuple of strings in lower case.
     """
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):

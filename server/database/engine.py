@@ -18,17 +18,17 @@ class Cursor(Protocol):
 
     @property
     def rowcount(self) -> int:
-        """Return the number of changed rows."""
+        """Return the number of rows that the statement has changed."""
 
     @property
     def description(self) -> Any:
         """Return a tuple for each column. Its first item is the name of the column."""
 
     def fetchone(self) -> Any:
-        """Return the next row, or None after the last one."""
+        """Return the next row that the statement has found, or None after the last row."""
 
     def fetchall(self) -> list[Any]:
-        """Return the remaining rows."""
+        """Return all rows that the statement has found and that were not fetched yet."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
@@ -37,7 +37,7 @@ class Connection(Protocol):
     """An open transaction. `?` marks the place of each parameter in a statement."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
-        """Execute a statement."""
+        """Execute an SQL statement. Each `?` in it is replaced by the next of the `parameters`."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
         """Execute a statement once for each row. The items of a row are the parameters."""
@@ -109,7 +109,7 @@ class Tables:
 
     @property
     def names(self) -> list[str]:
-        """Return the names of the tables and indexes."""
+        """Return the names of all tables and indexes in `schema`."""
         return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:

@@ -65,7 +65,7 @@ class OpenedFile:
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Whether the same file is still at its path."""
+        """Whether the file that was opened is still at its path, and was not replaced by another file."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:

@@ -67,7 +67,7 @@ class Notices:
 
     @property
     def connected(self) -> bool:
-        """Whether notices can be received now."""
+        """Whether this process is connected to PostgreSQL, so that it can receive notices."""
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:

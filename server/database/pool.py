@@ -9,7 +9,7 @@ MAX_IDLE_CONNECTIONS = 5
 
 
 class Closable(Protocol):
-    """A connection in a pool."""
+    """Interface to a connection that a pool can close."""
 
     def close(self) -> None:
         """Close the connection."""

@@ -134,7 +134,7 @@ class Postgres:
         return self._outage.read_only
 
     def open(self) -> None:
-        """Connect, and create missing tables."""
+        """Connect to the database, and create missing tables."""
         with self._pool.lend(RESPONSE_TIMEOUT_S):
             pass
 
@@ -144,7 +144,7 @@ class Postgres:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[AnyConnection]:
-        """See `Engine`."""
+        """Context manager: a transaction that can write. See `Engine.writing`."""
         wait = min(seconds, RESPONSE_TIMEOUT_S) * 900  # in ms; less than the response timeout
         begin = f"BEGIN; SET LOCAL lock_timeout = {wait:.0f}; {translated(claim, self._tables.prefix)}"
         with self._using(seconds) as connection, _between(connection, begin, "COMMIT"):
@@ -152,7 +152,7 @@ class Postgres:
 
     @contextmanager
     def reading(self) -> Iterator[AnyConnection]:
-        """See `Engine`."""
+        """Context manager: a read-only transaction. See `Engine.reading`."""
         begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
         with self._using(RESPONSE_TIMEOUT_S) as connection, _between(connection, begin, "ROLLBACK"):
             yield _Transaction(connection, self._tables.prefix)

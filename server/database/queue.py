@@ -33,7 +33,7 @@ class Queue:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[bool]:
-        """Context manager: wait up to `seconds` until it is this process's turn.
+        """Context manager: wait up to `seconds` until it is this process's turn to push to the git remote.
 
         Yield whether it had to wait for another process.
         """
@@ -44,7 +44,7 @@ class Queue:
             self.leave()
 
     def leave(self) -> None:
-        """End the turn of this process, so that the next process can continue."""
+        """End this process's turn, so that the next process can push to the git remote."""
         if self._is_first:
             self._is_first = False
             with suppress(self._errors):

@@ -48,19 +48,19 @@ class Sqlite:
         self._pool = Pool(size, lambda _: self._connect(), lambda *_: True, _is_idle)
 
     def open(self) -> None:
-        """Connect, and create missing tables."""
+        """Open the database file, and create missing tables."""
         self._renew()
         with self._pool.lend(LOCK_TIMEOUT_S):
             pass
 
     def is_current(self) -> bool:
-        """Whether the file that was opened is still at its path."""
+        """Whether the database file that was opened is still at its path."""
         file = self._file
         return file is None or file.is_there()
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> Iterator[Connection]:
-        """See `Engine`."""
+        """Context manager: a transaction that can write. See `Engine.writing`."""
         with self._using() as connection:
             if isinstance(connection, _ReadOnlyConnection):
                 raise self._tables.refuse(Trouble(f"readonly for now: {connection.reason}"))
@@ -70,7 +70,7 @@ class Sqlite:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """See `Engine`."""
+        """Context manager: a read-only transaction. See `Engine.reading`."""
         with self._using() as connection, _between(connection, "BEGIN", "ROLLBACK"):
             yield connection
 

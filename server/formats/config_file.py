@@ -81,7 +81,9 @@ class ConfigFile:
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the key at a path of keys."""
+        """Return an error with the position of the key at a path of keys. `message` and `fix` are as in
+        `refuse`.
+        """
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
 

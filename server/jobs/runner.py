@@ -103,7 +103,7 @@ class _Lane:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell a job to stop. If its thread was never started, close the job."""
+        """Tell the job to stop. If its thread was never started, close the job."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()

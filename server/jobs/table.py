@@ -10,10 +10,11 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """The latest report of each job. It must be created before workers are forked. Only the leader writes to
-    it.
+    """The latest report of each job, in memory that all workers share. It must be created before workers are
+    forked.
 
-    A report that is read while it is written may be half old and half new, which is acceptable for metrics.
+    Only the leader, which is the worker that runs the jobs, writes to it. A report that is read while it is
+    written may be half old and half new, which is acceptable for metrics.
     """
 
     def __init__(self) -> None:

@@ -283,7 +283,7 @@ class Schema:
 
     @cached_property
     def content_types(self) -> tuple[Type, ...]:
-        """The types with API endpoints, sorted by singular API id."""
+        """The content types with API endpoints, sorted by their singular API id."""
         found = (t for t in self.types.values() if t.kind != "component" and t.uid.startswith("api::"))
         return tuple(sorted(found, key=lambda t: t.singular))
 

@@ -20,7 +20,7 @@ _REQUIRED, _UNIQUE, _PRIVATE = {"required": True}, {"unique": True}, {"private":
 
 
 def _own(kind: str, *options: Raw, **more: Any) -> Raw:
-    """Return an attribute that belongs to the plugin and can't be changed."""
+    """Return an attribute of a plugin's content type. Users can't change such an attribute in Strapi."""
     merged = {key: value for option in options for key, value in option.items()}
     return {"type": kind, "configurable": False, **merged, **more}
 

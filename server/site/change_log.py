@@ -64,9 +64,7 @@ class ChangeLog:
 
     @property
     def demanded(self) -> int:
-        """Return a position in the log. A worker must apply the records before it, before it sends another
-        response.
-        """
+        """Return the position in the log that a worker must have reached before it sends another response."""
         return self._numbers[_DEMANDED]
 
     @property

@@ -67,9 +67,7 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Error if preparing a change took long, and the state for which it was prepared was replaced in
-    between.
-    """
+    """Error if a change took long to prepare, and its state was replaced by a newer state in the meantime."""
 
 
 class Replica:

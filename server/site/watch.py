@@ -260,4 +260,4 @@ class _Hints:
 
 
 def _do_nothing() -> None:
-    """Placeholder for a function that is set when the job starts."""
+    """Placeholder for the function that wakes the job, until the job starts."""

@@ -176,7 +176,9 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Call renameat2 with `flags`. Return False if the system does not support it. Raises OSError."""
+    """Call the system call renameat2 with `flags`. Return False if the system does not support it. Raises
+    OSError.
+    """
     if _renameat2 is None:
         return False
     sys.audit("os.rename", source[0], target[0], source[1], target[1])

@@ -106,7 +106,7 @@ def below_file(path: str) -> ConflictError:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return a digest of some bytes. It has a length of DIGEST_BYTES."""
+    """Return a digest of some bytes. The digest has DIGEST_BYTES bytes."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
@@ -155,7 +155,9 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether a path is ignored because it is not valid UTF-8 or contains a name that is never content."""
+    """Whether files at a path are not read: the path is not valid UTF-8, or contains an ignored name such as
+    `.git`.
+    """
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
 

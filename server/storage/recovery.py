@@ -32,7 +32,9 @@ class Recovery:
         self.replaced = ReplacedFiles(journal)
 
     def interrupted(self) -> list[str]:
-        """Return the paths of the files that `recover` will write."""
+        """Return the paths of the files to which `recover` will write the content from an interrupted
+        write.
+        """
         all_steps = (step for _, steps in self._records() for step in steps)
         return sorted(
             step.target

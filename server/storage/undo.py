@@ -129,7 +129,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder with the writes of the site at `root` that can be undone."""
+    """The folder that contains the writes to the site at `root` that can be undone."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -41,7 +41,7 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
 
 
 def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error") -> Problem:
-    """Convert a syntax error to a problem."""
+    """Convert a syntax error in a file to a problem."""
     return Problem(path, error.line, error.message, error.fix, severity, error.column, "syntax")
 
 

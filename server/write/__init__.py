@@ -1,1 +1,1 @@
-"""Changes to documents, which result in new contents for their files."""
+"""Changes to documents: determines the new content of the files in which they are stored."""

@@ -65,9 +65,9 @@ class FirstSeen:
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions that were looked up at this point when the write was first prepared.
+        """Return the versions that were looked up at the same point when the write was first prepared.
 
-        During the first preparation, record and return `current`, the current versions.
+        During the first preparation, record and return `current`, which are the current versions.
         """
         if not self.is_again:
             self._versions.append(current)

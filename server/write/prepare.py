@@ -39,7 +39,7 @@ Prepare = Callable[[WriteRequest, Context], str]
 
 
 def create(request: WriteRequest, context: Context) -> str:
-    """Create a document of a collection type."""
+    """Create a document of a collection type. Return its id."""
     written = _writer(request, context).create(*_read(request, context))
     return _keep_published(request, context, written)
 

@@ -1,4 +1,6 @@
-"""Discarding drafts, and unpublishing."""
+"""Actions that undo changes in drafts (discard) and that make published documents drafts again
+(unpublish).
+"""
 
 from collections.abc import Iterable
 

@@ -249,9 +249,11 @@ def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items in the value of a stored morph relation that must contain the type of their target.
+    """Yield the items in the value of a stored morph relation. Each must contain the content type of its
+    target.
 
-    For an invalid item, yield None. The value of a to-many relation must be a list, also within an operation.
+    The value of a to-many relation, or of an operation in it such as `connect`, must be a list. If it is not,
+    yield None.
     """
     if value is True:
         return  # The validation of relations rejects such a value.

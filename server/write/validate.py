@@ -49,7 +49,8 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The parsed body of a request: new values of attributes, in the form of rows, and changes to relations.
+    """The parsed body of a request: new values of attributes (as stored in the index), and changes to
+    relations.
 
     - `by_locale` contains, by locale, changes to relations that are stored in files of other documents.
     - `faults` are the invalid values. In `values`, they are replaced by empty values. They are reported

@@ -62,7 +62,7 @@ class _TomlEditor:
         self.sections: list[str] = []
 
     def result(self) -> str:
-        """Return the edited text."""
+        """Return the text after all collected replacements and additions."""
         if self.top:
             self.insert_at_top(self.top)
         made = apply_cuts(self.text, self.cuts)
@@ -78,7 +78,10 @@ class _TomlEditor:
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
-        """Change the value at a path."""
+        """Change the value at a path of keys from `old` to `new`.
+
+        Only the parts that differ are rewritten.
+        """
         if new is REMOVE:
             return self.remove(path)
         if same(old, new):
@@ -102,7 +105,7 @@ class _TomlEditor:
         return self.rewrite(path, new)
 
     def rewrite(self, path: KeyPath, new: Any) -> None:
-        """Replace the value at a path completely."""
+        """Remove the lines that define the value at a path of keys, and add its new value."""
         self.remove(path)
         self.add(path[:-1], path[-1], new)
 
@@ -138,7 +141,7 @@ class _TomlEditor:
             self.sections.append(f"[{'.'.join(map(toml_key, names))}]\n{entry}")
 
     def insert_below(self, statement: Statement, lines: str) -> None:
-        """Insert lines below the last line of a statement."""
+        """Insert `lines` below the last line of a statement."""
         self.insert(next_line(self.text, line_end(self.text, statement.end)), lines)
 
     def insert_at_top(self, lines: str) -> None:
@@ -158,7 +161,7 @@ class _TomlEditor:
         self.cuts.append(Cut(at, at, lines))
 
     def tables(self, path: KeyPath, old: list[Tree], new: list[Any]) -> None:
-        """Change an array of tables. Only tables that differ are rewritten."""
+        """Change an array of tables from `old` to `new`. Only tables that differ are rewritten."""
         names = [str(part) for part in path if isinstance(part, str)]
         for found in differences(old, new):
             changed = range(found.start, min(found.end, found.start + len(found.new)))

@@ -124,7 +124,7 @@ def _key(written: str) -> str:
 
 
 def _value(text: str, at: int) -> Value:
-    """Return the value that starts at an index."""
+    """Return the value that starts at index `at`, with the index at which it ends."""
     if text[at] == "[":
         return _array(text, at)
     if text[at] == "{":

@@ -328,7 +328,10 @@ class _YamlEditor:
         return None
 
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
-        """Whether an item in a list can be changed key by key."""
+        """Whether a list item can be changed key by key.
+
+        The old and the new value must be mappings without anchors, and the first key must stay.
+        """
         return (
             node.kind == "map"
             and node.style == "block"
@@ -376,9 +379,9 @@ class _YamlEditor:
         return at - line_start(self.text, at)
 
     def offset(self, node: Node) -> int:
-        """Return how far the dashes of lists in a mapping are indented from their key.
+        """Return how many spaces the dashes of lists in a mapping are indented from their key.
 
-        This is determined from the mapping's first list. Without one, it is 2.
+        This is determined from the first list in the mapping. If there is no list, return 2.
         """
         for key, item in zip(node.keys, node.items, strict=True):
             own_line = line_start(self.text, key.start) != line_start(self.text, item.start)
@@ -421,7 +424,7 @@ class _ItemLines:
     end: int
 
     def of(self, text: str) -> str:
-        """Return the lines of the item, including the comments above them."""
+        """Return this item's lines from the text, including the comments above them."""
         return text[self.comments : self.end]
 
 
@@ -432,7 +435,7 @@ def _value_lines(value: Any, **style: Any) -> tuple[str, str]:
 
 
 def _shares(node: Node) -> bool:
-    """Whether a value contains an anchor, tag or alias."""
+    """Whether the value of a syntax node contains an anchor, tag or alias."""
     return node.anchored or node.kind == "alias" or any(map(_shares, (*node.keys, *node.items)))
 
 

@@ -130,7 +130,10 @@ class _Builder:
         self.merged: set[tuple[int, str]] = set()  # (id of the mapping, key) for each key from a << merge
 
     def build(self, loader: Any) -> Tree:
-        """Create the tree. Raises SyntaxProblem, and yaml.YAMLError from the loader."""
+        """Process the events from libyaml (`loader`), and return the tree that they describe.
+
+        Raises SyntaxProblem, and yaml.YAMLError from the loader.
+        """
         get, seen, stack, keys = loader.get_event, 0, self.stack, self.keys
         tracked = self.positions is not None
         while True:
@@ -174,7 +177,9 @@ class _Builder:
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
-        """Begin a mapping or list."""
+        """Begin a mapping or list. The values of the following events belong to it until `close` is
+        called.
+        """
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
@@ -184,7 +189,7 @@ class _Builder:
         self.path.append(key)
 
     def close(self, event: Any) -> None:
-        """End the mapping or list that was begun last."""
+        """End the innermost mapping or list that is open."""
         closed = self.stack.pop()
         self.keys.pop()
         self.path.pop()
@@ -210,7 +215,7 @@ class _Builder:
             raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
 
     def put(self, value: Tree, event: Any) -> Any:
-        """Add a value to the mapping or list that was begun last. Return its key or index."""
+        """Add a value to the innermost mapping or list that is open. Return the value's key or index."""
         self.count(1, event)
         anchor = event.anchor
         if anchor is not None and type(event) is not yaml.AliasEvent:
@@ -277,7 +282,7 @@ class _Builder:
         return True
 
     def note(self, key: Any, event: Any) -> None:
-        """Record the position of a key or list item."""
+        """Record the position of a key or list item for `positions`."""
         if self.positions is not None:
             start = event.start_mark
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)

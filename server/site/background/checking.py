@@ -112,9 +112,11 @@ def _pack(before: tuple[Snapshot, list[Document]], after: tuple[Snapshot, list[D
 
 
 def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) -> Problems:
-    """Deserialize the two snapshots, and call `_find_problems`. This function runs in a separate process.
+    """Deserialize two snapshots, and call `_find_problems` with them. This function runs in a separate
+    process.
 
-    If the schema is the same, the old snapshot is computed from the new one.
+    If both snapshots have the same schema, the old one is computed from the new one and the changed
+    documents.
     """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]

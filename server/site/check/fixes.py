@@ -384,7 +384,9 @@ class Repair:
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Add the fixed files to the changeset of a write (see `Site.write`)."""
+    """Add the files with the fixes to the changeset of a write (see `Site.write`). Return which fixes were
+    applied.
+    """
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
         by_path[fix.path].append(fix)

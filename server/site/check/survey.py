@@ -206,7 +206,9 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check a site that is already loaded."""
+    """Check all files of a site that is already loaded. With `translations`, also report missing
+    translations.
+    """
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
     joined, unseen = _join_users(site)
     found = look_at(audit, site.problems, joined, translations=translations)

@@ -1,4 +1,4 @@
-"""What changes for requests when this server commits: the committed files get new timestamps."""
+"""Update of the served state after a commit by this server: the committed files get new timestamps."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -41,7 +41,10 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit files with their current content."""
+        """Commit the current content of some files, after the git remote has accepted the commit.
+
+        `contents` returns this content. `documents` are listed at the end of the commit message.
+        """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
         """Context manager around the checkout of an existing commit. See the function `agreeing`."""

@@ -204,7 +204,7 @@ def _remove_crash_reports(repository: Repository, since: float) -> None:
 
 
 def quote_path(path: bytes) -> bytes:
-    """Quote a path for fast-import."""
+    """Quote a path as `git fast-import` requires it."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"' % path

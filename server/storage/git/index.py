@@ -43,8 +43,8 @@ class LockedIndex:
     ) -> None:
         """Let the branch (or a detached HEAD) point to a new commit, then replace the index.
 
-        `head` is the commit to which it must still point. `environment` sets the committer. `names` are other
-        refs that are updated in the same transaction, with their commits.
+        `head` is the commit to which it points now; if it has moved, this fails. `environment` sets the
+        committer. `names` are other refs that are updated in the same transaction, with their commits.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]

@@ -163,10 +163,10 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
 # The cache saves 4.5 of 64 ms per commit applied from a remote; two of three lookups hit it.
 @lru_cache(maxsize=1024)
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
-    """Return True for `is_ancestor`. For False, raise LookupError instead.
+    """Return True if `later` is `commit` itself or one of its descendants. Otherwise raise LookupError.
 
-    `lru_cache` does not cache exceptions. A negative result must not be cached, because a fetch may add
-    missing commits later.
+    An exception is raised because `lru_cache` does not cache exceptions: after a fetch has added missing
+    commits, the result may be different.
     """
     try:
         output = git(root, "merge-base", "--is-ancestor", commit, later)

@@ -184,7 +184,7 @@ def is_old(lock: FileMark) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A file in a commit or in the index: its mode and its blob id."""
+    """A file as it is stored in a commit or in git's index: its mode and the id of its blob (its content)."""
 
     mode: str
     id: str

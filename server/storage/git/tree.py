@@ -1,4 +1,4 @@
-"""Files in commits: listing, reading, writing, comparing and merging."""
+"""The files in commits: lists, reads, writes, compares and merges them."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
