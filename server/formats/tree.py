@@ -1,8 +1,8 @@
 """Trees: the parsed content of files, in which values without quotes keep the text that was written.
 
 A tree is a dict, list, str, Plain, int, bool or None. Plain is a YAML value without quotes, or a JSON number
-with a fraction. The attribute determines the type of a Plain value (`documents.readers`), not YAML.
-Therefore, the value of `country: NO` is the country code, not false.
+with a fraction. Its type is determined by the attribute (`documents.readers`), not by YAML. Therefore
+`country: NO` contains the string "NO", not false.
 """
 
 import math

@@ -38,8 +38,8 @@ class Clock:
         """Return for how many seconds a job should pause until it is due at the time `at`, in seconds since
         1970.
 
-        The result is at most `MAX_WAIT_S`, so the job may run too early and must check the time again. In
-        return, a change of the system clock delays the job by at most that long.
+        The result is at most `MAX_WAIT_S`, so the job may run too early and must check the time again. This
+        limits the delay if the system clock changes during the pause.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 

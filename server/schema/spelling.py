@@ -39,7 +39,9 @@ class Suggestions:
         self._left = seconds
 
     def of(self, word: str, known: Iterable[str], likeness: float = MIN_SIMILARITY) -> str:
-        """Return a suggestion, or "" if there is none or the time limit was exceeded."""
+        """Return a suggestion such as `did you mean "title"?`, or "" if there is none or the time limit was
+        exceeded.
+        """
         if self._left <= 0:
             return ""
         began = time.thread_time()
@@ -123,7 +125,9 @@ class KnownWords:
 
 
 def _fold(word: str) -> str:
-    """Return the word in lower case, without accents and with uniform separators."""
+    """Return a word in lower case, without accents, and with a dash in place of spaces, dots, slashes and
+    underscores.
+    """
     plain = "".join(c for c in normalize("NFKD", word) if not combining(c))
     return re.sub(r"[\s_./-]+", "-", plain.casefold()).strip("-")
 

@@ -134,7 +134,7 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return an updated state, in which the given paths differ from the last commit because they were
+    """Return the state in which the given paths differ from the last commit, because they were just
     written.
     """
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
@@ -235,7 +235,7 @@ def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command may have changed files since now."""
+    """Return a function that raises GitBusyError if a git command may have changed files after this call."""
     folder = state.folder
     if folder is None:
         return lambda: None

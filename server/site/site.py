@@ -569,8 +569,8 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock. Other processes' changes are applied, interrupted writes
-        finished.
+        """Context manager: hold the write lock, with other processes' changes applied and no write
+        interrupted.
         """
         with self._journal.writing():
             self._catch_up_locked()

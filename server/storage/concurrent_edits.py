@@ -135,8 +135,8 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: in OSErrors, replace the name of the temporary staged file with the target file's
-    name.
+    """Context manager: if the block raises an OSError, replace the temporary file's name in it by the
+    target's name.
     """
     try:
         yield

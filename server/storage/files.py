@@ -111,7 +111,9 @@ def digest_of(data: bytes) -> bytes:
 
 
 def signature_of(path: Path | str) -> Signature | None:
-    """Return a file's signature, or None if the file is missing or can't be accessed."""
+    """Return a file's signature (mtime, size, inode and ctime), or None if it is missing or can't be
+    accessed.
+    """
     try:
         return signature(os.stat(path))
     except OSError:

@@ -14,12 +14,12 @@ from server.storage.files import FileMark, Signature
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One file in a record of intent. `before` and `after` are the marks (mtime, size, inode) of the file at
-    `target`.
+    """One file in a record of intent. `target` is the file's path, relative to the site.
 
-    They are the marks before and after the write; a mark is None if there is no file at that time. `aside` is
-    the name of a file in the journal folder. It contains the new file before the swap, and the old file after
-    the swap. The digests of both contents are hexadecimal, or "" if unknown.
+    `before` and `after` are the file's marks (mtime, size, inode) before and after the write. A mark is None
+    if there is no file at that time. `aside` is the name of a file in the journal folder. It contains the new
+    file before the swap, and the old file after the swap. The digests of both contents are hexadecimal, or ""
+    if unknown.
     """
 
     target: str

@@ -84,8 +84,8 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete old files that were replaced more than a few seconds ago. Edited ones are moved to unsaved/
-        instead.
+        """Delete old files that were replaced more than a few seconds ago. Files that were edited are moved
+        to unsaved/.
 
         Does not require the site's write lock.
         """

@@ -44,8 +44,8 @@ def default_of(attribute: Attribute) -> Any:
 def _hash_default(text: str) -> str:
     """Return the hash of a password's default. It is cached, because hashing is slow.
 
-    Several documents can therefore have the same hash. This reveals nothing, because the default is in the
-    schema.
+    Several documents can therefore have the same hash. This reveals nothing, because the schema contains the
+    default in plain text.
     """
     return hash_password(text)
 

@@ -108,7 +108,7 @@ class Context:
         """Return a context for another change that is based on the result of this one. Both use the same
         changeset.
 
-        The documents that this change replaces are earlier versions for the other change.
+        The other change treats the documents that this change replaces as earlier versions.
         """
         if not self.touched:
             return self
@@ -270,8 +270,8 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert errors because a file can't be read to a ConflictError with the path of the
-    file.
+    """Context manager: convert an error while the file at `path` is read to a ConflictError that contains the
+    path.
     """
     try:
         yield

@@ -39,7 +39,7 @@ def _key_of(secret: str) -> bytes:
 
 
 def version_of(document: Document) -> str:
-    """Return the hash of a document's values. It is the part of an entity tag before the dot."""
+    """Return the hash of a document's values, which is the first part of its entity tag (before the dot)."""
     values = repr(document.row).encode(errors="surrogatepass")
     return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
 

@@ -67,7 +67,7 @@ class WriteRequest:
 class BatchRequest:
     """Several writes, which either all succeed or are all rejected.
 
-    Each is a function in `write.prepare` with its request.
+    Each write consists of a function in `write.prepare` and the request with which it is called.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

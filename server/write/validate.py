@@ -460,10 +460,10 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component that has the `id` in the body, or None if the body contains a new
-    component.
+    """Return the current component that the body changes: the component with the same `id`.
 
-    Raises ApplicationError if the attribute contains no component with this id.
+    Return None if the body contains no id, because it is a new component. Raises ApplicationError if the
+    attribute contains no component with this id.
     """
     number = tree.get("id")
     if number is None or held is None:

@@ -44,9 +44,7 @@ BACKOFF_S = 15.0  # pause after a failed check
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One value that a fix replaces. Requests get it in the same form as from `bifolio check --format
-    json`.
-    """
+    """One value that a fix replaces, in the same form as in the output of `bifolio check --format json`."""
 
     path: str
     key: str

@@ -194,7 +194,7 @@ class Committer:
         return PENDING if self.queue.is_pending(name) else self.queue.commit_of(name)
 
     def commit_due(self) -> None:
-        """Commit all writes that are due, and clean up. Called by a background job."""
+        """Commit all writes that are due, and delete old locks and results. Called by a background job."""
         if self.queue.is_unsettled:
             with suppress(BusyError), self._locked():
                 pass  # Acquiring the lock processes the queue entries that killed processes have left.

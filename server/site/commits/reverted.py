@@ -23,7 +23,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether all files on disk have the contents of the given writes."""
+    """Whether each file on disk still has the content that the given writes have written to it."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 

@@ -194,8 +194,8 @@ class CommitQueue:
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save the content that a write has for the file at `path` in .bifolio/unsaved/, and return where it
-        was saved.
+        """Save the content that a write has for the file at `path` to a file in .bifolio/unsaved/. Return its
+        path.
 
         Raises OSError.
         """

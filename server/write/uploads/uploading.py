@@ -68,7 +68,8 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or a documentId. Otherwise raise NotFoundError with `missing`.
+    """Return the media file with a numeric id or a documentId. Raises NotFoundError with the message
+    `missing`.
 
     `locale` is the site's default locale. For a numeric id, only the ids of the media files are read, not
     their other values.
