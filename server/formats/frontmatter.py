@@ -136,7 +136,9 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter without the earlier values of repeated keys."""
+        """Return front matter in which each of the given `keys`, which occur several times, has only its last
+        value.
+        """
         raise NotImplementedError
 
 
@@ -163,7 +165,9 @@ class YamlHandler(Handler):
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter without the earlier values of repeated keys."""
+        """Return front matter in which each of the given `keys`, which occur several times, has only its last
+        value.
+        """
         return drop_repeated_yaml(fm, keys)
 
 
@@ -190,7 +194,9 @@ class TomlHandler(Handler):
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter without the earlier values of repeated keys."""
+        """Return front matter in which each of the given `keys`, which occur several times, has only its last
+        value.
+        """
         return drop_repeated_toml(fm, keys)
 
 

@@ -257,7 +257,7 @@ class Type:
 
     @cached_property
     def numbered(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes, each with its index in a row."""
+        """The attributes, each with its index in the rows in which documents are stored (see `columns`)."""
         return tuple(enumerate(self.attributes.values()))
 
     @cached_property

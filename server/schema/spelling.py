@@ -88,9 +88,9 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that a mistyped word certainly means, or None if there is not exactly one.
+    """Return the only known word that a mistyped word can mean.
 
-    See `KnownWords`.
+    If no known word or more than one is possible, return None. See `KnownWords`.
     """
     return KnownWords(known).meant(word)
 
@@ -102,10 +102,10 @@ class KnownWords:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the known word that a mistyped word certainly means, or None if there is not exactly one.
+        """Return the only known word that a mistyped word can mean.
 
         The words may differ in upper and lower case, accents and separators, or by two adjacent letters that
-        were swapped.
+        were swapped. If no known word or more than one is possible, return None.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:

@@ -76,7 +76,9 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Apply a record. If a document in it has not changed, the existing Document object is kept."""
+        """Update the contents with the changes in a record. Documents that have not changed keep their
+        Document object.
+        """
         self.applied += 1
         if record.whole:
             self.entries, self.unsettled, self.git = {}, set(), GitState()

@@ -35,7 +35,7 @@ class GitState:
 class GitChange:
     """The difference between two GitState objects.
 
-    Of the commit times, it contains only those that differ.
+    It contains only those commit times that differ, but the complete values of all other fields.
     """
 
     after: GitState  # without commit times

@@ -569,9 +569,7 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock, with other processes' changes applied and no write
-        interrupted.
-        """
+        """Context manager: hold the write lock, with all changes applied and interrupted writes finished."""
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # A read-only site can't be recovered.

@@ -31,7 +31,8 @@ def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
     """Return the entry to serve after a file was read again. `before` is the earlier entry, and `after` the
     new one.
 
-    If the file is now invalid, or if its values have not changed, the new entry contains the old document.
+    If the file is now invalid, or if its values have not changed, return the new entry with the old document
+    in it. Otherwise return the new entry.
     """
     if before is None or before.document is None or after is None:
         return after

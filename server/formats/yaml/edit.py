@@ -120,7 +120,9 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return a YAML text without the earlier values of repeated keys."""
+    """Return a YAML text in which each of the given `keys`, which occur several times, has only its last
+    value.
+    """
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
     if root is not None:
@@ -173,7 +175,9 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove the earlier values of repeated keys."""
+        """Remove all values except the last of those `keys` that occur several times in a mapping or in
+        values inside it.
+        """
         gone: list[int] = []
         for i, item in enumerate(node.items):
             key = node.keys[i].value if node.kind == "map" else i

@@ -195,7 +195,7 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Change the entries for the files in `changed` in an index file. None removes an entry."""
+    """Set the entries for the files in `changed` in an index file. A file whose value is None is removed."""
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
