@@ -1,7 +1,8 @@
-"""Budget: limits the cost of a request while it is being processed (docs/reliability.md).
+"""Budget: limits the cost of a request while the request is being processed (docs/reliability.md).
 
 Cost is counted in steps. One step is roughly one access to a document: to test, sort or render the document,
-or to follow a relation to it. The steps for a list or a chunk are charged before it is processed.
+or to follow a relation to it. The steps for a list or a chunk are charged before the list or chunk is
+processed.
 """
 
 import math
@@ -23,23 +24,23 @@ TURN_TIMEOUT_S = 10.0
 
 
 def turns(waiting: int = MAX_WAITING_REQUESTS, longest: float = TURN_TIMEOUT_S) -> BoundedMutex:
-    """Return a new mutex for the costly requests in a process.
+    """Return a new mutex for the costly requests in a process. Only one costly request runs at a time.
 
-    Only one costly request runs at a time. At most `waiting` requests can wait.
+    At most `waiting` requests can wait for the mutex. Each waits for at most `longest` seconds.
     """
     return BoundedMutex("take long", waiting, longest)
 
 
 def large_responses() -> BoundedMutex:
-    """Return a new mutex for large responses. Rendering only one at a time limits the memory that the process
-    needs.
+    """Return a new mutex for large responses. Only one large response is rendered at a time, which limits
+    memory use.
     """
     return BoundedMutex("have large responses", MAX_WAITING_LARGE, TURN_TIMEOUT_S)
 
 
 class Budget:
-    """Remaining steps, processor time and response bytes for one request. A budget is used by only one
-    thread.
+    """The processor time, the steps and the response bytes that one request may still use. Only one thread
+    uses a budget.
 
     Without settings, the budget is unlimited. Call `close` when the response is complete. `values` is the
     number of values that the request's body may still contain.
@@ -60,8 +61,8 @@ class Budget:
 
         - `turns`: the mutex for costly requests.
         - `waits`: whether the thread may block to acquire that mutex.
-        - `costly`: whether the request needs the mutex from the start. Otherwise, it needs the mutex only
-          after it has used a certain processor time.
+        - `costly`: whether the request needs that mutex from the start. Otherwise, it needs the mutex only
+          after it has used COSTLY_CPU_S seconds of processor time.
         - `on_loop`: whether the code runs on an event loop. If so, long work raises NeedsThreadPool.
         - `gone`: a function that returns whether the client has disconnected.
         - `large`: the mutex for large responses.
@@ -81,7 +82,7 @@ class Budget:
         self._granted = self._left = min(self._steps, granted) if settings else math.inf
 
     def spend(self, steps: int) -> None:
-        """Charge steps. Call this method before the work is done.
+        """Charge steps to the budget. Call this method before the work that the steps stand for.
 
         Raises LimitError, BusyError (see `BoundedMutex`), NeedsThreadPool and ClientGone.
         """
@@ -90,22 +91,27 @@ class Budget:
             self._renew()
 
     def write(self, size: int) -> None:
-        """Charge bytes of the response. Raises LimitError. If the response becomes large, also raises the
-        errors of `take_turn`.
+        """Charge `size` bytes of the response to the budget. Raises LimitError if the limit is exceeded.
+
+        If these bytes make the response large, also raises the errors that `take_turn` raises.
         """
         self._bytes -= size
         if self._bytes < self._small_until:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Charge the bytes in the list `pieces` as they are added to it. The next call replaces the list."""
+        """Count the pieces in the list `pieces` against the limit for the response while the document is
+        being rendered.
+
+        The caller adds pieces to this list. The next call replaces the list.
+        """
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
 
     def allow(self, size: int) -> None:
         """Raise LimitError if `size` more bytes would exceed the limit for the response.
 
-        If these bytes make the response large, also raises the errors of `take_turn`.
+        If these bytes would make the response large, also raises the errors that `take_turn` raises.
         """
         if self._bytes - size < self._small_until:
             self._take_large()
@@ -114,7 +120,9 @@ class Budget:
             raise LimitError(f"The response has more than {limit}; request less", "size")
 
     def take_values(self, count: int) -> None:
-        """Charge values that the request's body contains. Raises LimitError if there are too many."""
+        """Charge `count` values in the request's body to the budget. Raises LimitError if the body contains
+        too many values.
+        """
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
@@ -134,9 +142,9 @@ class Budget:
     def _take_large(self) -> None:
         """Acquire the mutex for large responses.
 
-        A request that already holds the mutex for costly requests skips this. So no request holds one mutex
-        while another request waits for both in the opposite order, which could deadlock. As a result, at most
-        two large responses are rendered at the same time.
+        A request that already holds the mutex for costly requests does not acquire this mutex. Otherwise, two
+        requests could each hold one of the two mutexes and wait for the other one, which is a deadlock. As a
+        result, at most two large responses are rendered at the same time.
         """
         if self._large is None or self._taken or self._holds_large:
             return
@@ -155,9 +163,10 @@ class Budget:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutex for costly requests, and the pieces of a document that was not completed.
+        """Release the mutexes, and discard the parts of a document that was not completely rendered.
 
-        Call this when the response is complete. A request that moves to a thread waits with its budget.
+        Call this method when the response is complete. A request that moves to a thread waits with its
+        budget.
         """
         self._pieces = []
         if self._taken and self._turns is not None:
@@ -174,7 +183,7 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps. Raise LimitError if the request has reached its limit for steps or time."""
+        """Grant more steps. Raise LimitError if the request has reached its limit on steps or processor time."""
         settings = self._settings
         if settings is None:
             return

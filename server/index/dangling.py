@@ -1,6 +1,6 @@
 """Dangling references: relations and media paths whose target is missing.
 
-Responses omit dangling references. Each of them is reported as a problem.
+Responses omit dangling references. Each dangling reference is reported as a problem.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -28,7 +28,8 @@ def dangling(
 ) -> Iterator[Problem]:
     """Yield a warning for each missing target in the given documents. By default, all documents are checked.
 
-    `parsed` is a function that returns a file's parsed tree and the positions of its values.
+    `parsed` is a function that takes a file's path and returns the parsed tree and the positions of its
+    values.
     """
     targets = _Targets(snapshot)
     for document in _all(snapshot) if documents is None else documents:
@@ -54,8 +55,9 @@ def _all(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator[Document]:
-    """Yield the versions that have a file of their own. Drafts without a file, which are copies of the
-    published version, are skipped.
+    """Yield the versions that have their own file.
+
+    A draft without a file of its own is a copy of the published version, so it is skipped.
     """
     for document in versions:
         if document.status == PUBLISHED or not _is_copy(snapshot, document):
@@ -65,7 +67,9 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a target in the file. If it is unknown, return the position of the attribute."""
+    """Return the position of a target in its document's file. If it can't be found, return the position of
+    the attribute.
+    """
     for key in path:
         try:
             tree = tree[key]
@@ -102,8 +106,8 @@ def _targets(
 
 
 def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield each document that refers to users or roles. A document is yielded once
-    for each such relation.
+    """Yield each document that refers to users or roles. A document with several such relations is yielded
+    several times.
     """
     for document in _all(snapshot):
         for attribute, _, target in _targets(snapshot.schema, document.type, document.read_row()[VALUES], ()):
@@ -113,7 +117,7 @@ def related_to_users(snapshot: Snapshot) -> Iterator[Document]:
 
 
 def key_of(attribute: Attribute, target: Any) -> Key:
-    """Return the key with which `exists` looks up a target."""
+    """Return the key with which `exists` looks up the target of a relation or media attribute."""
     if attribute.type == "media":
         return MEDIA, target
     return target if isinstance(target, tuple) else (attribute.target or "", target)
@@ -137,16 +141,17 @@ def keep_dangling(
     """Return the targets to store in a relation or media attribute. Normally, these are the targets that the
     client sent.
 
-    But responses omit missing targets. So if the client sent exactly the stored targets that exist, the
-    client has changed nothing, and the stored targets are returned including the missing ones.
+    But a client never sees missing targets, because responses omit them. So if the client sent all stored
+    targets except the missing ones, it has changed nothing, and all stored targets are returned, including
+    the missing ones.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
 
 
 def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
-    """Yield the documents that refer to any of these documents or media files. The keys may be those of
-    missing targets.
+    """Yield the documents that refer to any of the documents or media files in `keys`, even if these are
+    missing.
     """
     for document in _all(snapshot):
         targets = _targets(snapshot.schema, document.type, document.read_row()[VALUES], ())
@@ -155,7 +160,7 @@ def pointing(snapshot: Snapshot, keys: Collection[Key]) -> Iterator[Document]:
 
 
 class _Targets:
-    """Lookup of documents by id and title. Problems about missing targets use it for suggestions."""
+    """Lookup of documents by id and title, used to suggest fixes for missing targets."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -163,7 +168,7 @@ class _Targets:
         self._suggestions = Suggestions()
 
     def describe(self, attribute: Attribute, path: KeyPath, target: Any) -> tuple[str, str]:
-        """Return the message about a missing target, and a suggested fix."""
+        """Return the problem's message about a missing target, and a suggested fix."""
         name = ".".join(map(str, path))
         if attribute.type == "media":
             fix = self._split_targets(attribute, MEDIA, target) or self._suggestions.of(
@@ -184,8 +189,8 @@ class _Targets:
         return f"{name}: {no_document(uid, document_id)}", fix or "fix the id, or remove it"
 
     def _split_targets(self, attribute: Attribute, uid: str, text: str) -> str:
-        """Return a fix that suggests writing a list if the text contains several targets. Otherwise, return
-        "".
+        """If `text` contains several targets, return a fix that suggests writing them as a list. Otherwise,
+        return "".
         """
         many = attribute.multiple if attribute.type == "media" else attribute.to_many
         parts = [part.strip() for part in text.split(",") if part.strip()]
@@ -198,8 +203,8 @@ class _Targets:
         return f"write a list: [{', '.join(self._find_by_id_or_title(uid, part) or part for part in parts)}]"
 
     def _find_by_id_or_title(self, uid: str, text: str) -> str:
-        """Return the id of the document with this id or title. Return "" unless
-        exactly one document matches.
+        """Return the id of the document whose id or title is `text`. Return "" unless exactly one document
+        matches.
         """
         if uid == MEDIA:
             return text if text in self._snapshot.media else ""
@@ -224,12 +229,12 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Normalize a title so that it can be compared with ids: ignore case, spaces, and the spelling
-    differences between titles and ids.
+    """Return a title without differences in case, spaces and spelling, so that it can be compared with ids
+    and other titles.
     """
     return " ".join(id_of_reference(title).casefold().split())
 
 
 def no_document(uid: str, document_id: str) -> str:
-    """Return the message for a missing document."""
+    """Return the message that a document doesn't exist."""
     return f'there is no document "{document_id}" of {uid}'

@@ -1,10 +1,10 @@
 """Effective versions: which version of a document a reader sees, depending on status and locale.
 
 - A reader of published content sees the published version.
-- A reader of drafts sees the draft. If there is no separate draft, it sees the published version.
+- A reader of drafts sees the draft. If there is no separate draft, the reader sees the published version.
 - A relation resolves to a version with the reader's status, in the locale of the document that contains the
   relation. If that document has no locales, the relation resolves to the first locale in which the reader
-  sees its target.
+  sees the relation's target.
 """
 
 from collections.abc import Mapping
@@ -18,21 +18,24 @@ EVERY_LOCALE = ""
 
 
 def edited_status(type_: Type) -> str:
-    """Return the status of the version that editors change: draft if the content type has drafts, otherwise
-    published.
+    """Return the status of the version that editors change: `draft` if the content type has drafts, otherwise
+    `published`.
     """
     return DRAFT if type_.draft_publish else PUBLISHED
 
 
 def effective_status(type_: Type, drafts: frozenset[str]) -> str:
-    """Return the status that a reader of this content type sees. `drafts` contains the uids of the types
-    whose drafts the reader sees.
+    """Return the status that a reader of this content type sees.
+
+    `drafts` contains the uids of the content types whose drafts the reader sees.
     """
     return DRAFT if type_.uid in drafts else PUBLISHED
 
 
 def effective_versions(type_: Type, published: Document | None, draft: Document | None) -> list[Document]:
-    """Return the visible versions of a document in one locale, given its published version and its draft."""
+    """Return the versions of a document that readers can see in one locale, given its published version and
+    its draft.
+    """
     versions = [] if published is None else [published]
     if not type_.draft_publish:
         return versions
@@ -68,11 +71,11 @@ def effective_version(
     locales: tuple[str, ...],
     drafts: frozenset[str],
 ) -> Document | None:
-    """Return the version that a relation resolves to, or None. `versions` maps document id, locale and status
-    to a version.
+    """Return the version that a relation to this document resolves to, or None.
 
-    It is the one in the first locale in `locales` in which the reader sees the document. A draft that the
-    reader does not see makes no difference: a null relation would tell them that it exists.
+    `versions` maps document id, locale and status to a version. The result is the version in the first of
+    `locales` in which the reader sees the document. A draft that the reader does not see never changes the
+    result, because a null relation would reveal that the draft exists.
     """
     status = effective_status(type_, drafts)
     found = (versions.get((document_id, locale, status)) for locale in locales)

@@ -1,4 +1,4 @@
-"""Query execution on a snapshot: filters, sorts and paginates documents."""
+"""Query execution: filters, sorts and paginates the documents in a snapshot."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from server.query.ast import NO_FILTER, And, Compare, Filter, Or, Query
 from server.query.operators import OPERATORS
 from server.schema.model import Attribute
 
-# Attribute types that `_q` searches.
+# Attribute types that the query parameter `_q` searches.
 SEARCHED_TYPES = ("string", "text", "richtext", "enumeration", "email", "uid")
 MAX_DIRECT_SORT_DOCUMENTS = 100  # Larger results use the cached order of all documents.
 # Text that JavaScript's Number() accepts, as in Strapi.
@@ -83,7 +83,9 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
-    """Return all versions in the locales and status that the query selects, in the default order."""
+    """Return all versions in the query's locales and status, in the default order. The query's filters are
+    not applied.
+    """
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
     if len(lists) == 1:
@@ -93,8 +95,10 @@ def candidates(view: View, query: Query) -> Iterable[Document]:
 
 
 def _locales(view: View, query: Query) -> tuple[str, ...]:
-    """Return the locales to search. For content types without locales, this is the default locale, under
-    which their documents are indexed.
+    """Return the locales to search.
+
+    For a content type without locales, this is the site's default locale, because the index stores such
+    documents under it.
     """
     if query.locales is None or not query.type.localized:
         return (view.settings.locales.default,)
@@ -112,7 +116,7 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the set of matching documents as bits, or None if every document matches."""
+    """Return the set of matching documents in a locale as bits, or None if every document matches."""
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -123,15 +127,13 @@ def _matching(view: View, query: Query, locale: str) -> int | None:
 
 
 def _filter(query: Query) -> Filter:
-    """Return the filter that combines the query's `filters` and `_q`."""
+    """Return one filter that combines the query's `filters` and `_q` parameters."""
     filters = query.selection.filter
     return And((filters, _text_filter(query))) if query.text else filters
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test. Return None
-    if every document passes.
-    """
+    """Compile a filter and the view's publicationFilter into one test. Return None if every document passes."""
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:
@@ -143,8 +145,10 @@ def _test(view: View, query: Query, filter_: Filter) -> Test | None:
 
 
 def _text_filter(query: Query) -> Filter:
-    """Return the filter for `_q`. A document matches if one of its visible texts or numbers contains the
-    searched text, or if its documentId is identical to it.
+    """Return the filter for the `_q` parameter.
+
+    A document matches if one of its visible texts or numbers contains the searched text, or if its documentId
+    is identical to the searched text.
     """
     at, contains, text = query.type.position, OPERATORS["$containsi"], query.text.casefold()
     parts = [Compare(a, at[a.name], contains, text) for a in _searched_attributes(query)]
@@ -155,7 +159,7 @@ def _text_filter(query: Query) -> Filter:
 def prepare_texts(snapshot: Snapshot) -> None:
     """For published documents, build the joined texts that `_q` and `$contains` search.
 
-    This is called before workers are forked, so that all workers share the memory for these texts.
+    This function is called before workers are forked, so that all workers share the memory for these texts.
     """
     for type_ in snapshot.schema.content_types:
         attributes = type_.attributes.values()

@@ -1,4 +1,4 @@
-"""Size-limited cache for rendered parts of documents. All responses share it."""
+"""Size-limited cache for rendered parts of documents. All responses use the same cache."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any
@@ -8,7 +8,9 @@ from server.documents.document import Document
 from server.documents.values import Component
 
 MAX_BYTES = 16 * 1024 * 1024
-_RESERVED_BYTES = 32 * 1024  # charged to a group in advance, so its size is rarely updated
+_RESERVED_BYTES = (
+    32 * 1024
+)  # charged to a group in advance, so that the group's size rarely needs to be updated
 _ENTRY_OVERHEAD_BYTES = 200  # approximate, in addition to the content
 
 Item = Document | Component
@@ -16,12 +18,13 @@ Make = Callable[[Any], bytes]
 
 
 class Fragments:
-    """Cache of rendered documents and components, grouped by selection.
+    """Cache for rendered documents and components, grouped by selection (the fields and relations that a
+    request selects).
 
     To render a list, the group for the selection is looked up once. Each document is then looked up in the
-    group's plain dictionary. Entries never become stale, because documents are immutable. The dictionary keys
-    are the id() of items; each entry references its item, so Python cannot reuse the id() for a different
-    item.
+    group, which is a plain dictionary. Entries never become stale, because documents are immutable. The
+    dictionary keys are the id() of items. Each entry references its item, so Python cannot reuse the id() for
+    a different item.
     """
 
     __slots__ = ("cache",)
@@ -31,8 +34,8 @@ class Fragments:
         self.cache: Cache[Hashable, _Group] = Cache(max_bytes, _size)
 
     def of(self, selection: Hashable, make: Make) -> Make:
-        """Return a function that renders an item. It calls `make` only if the result is not yet in the cache
-        for `selection`.
+        """Return a function that renders an item. It calls `make` only if the cache does not yet contain the
+        item for `selection`.
         """
         group = self.cache.get(selection)
         if group is None:
@@ -55,7 +58,7 @@ class Fragments:
         return get
 
     def forget(self, documents: Iterable[Document]) -> None:
-        """Remove the entries for documents that were removed from the index. This frees their memory."""
+        """Remove the entries for documents that were removed from the index, which frees their memory."""
         rendered = [document for document in documents if document.is_read]
         items = [item for document in rendered for item in (document, *_components(document.row))]
         for _, group in self.cache.items():
@@ -68,8 +71,8 @@ class Fragments:
 class _Group:
     """Cache entries for one selection. The key of an entry is the id() of its item.
 
-    `used` is the size of the entries in bytes. `counted` is the size that was charged to the cache. It
-    includes a reserve for new entries.
+    `used` is the size of the entries in bytes. `counted` is the number of bytes that was charged to the
+    cache: the entries plus a reserve for new entries.
     """
 
     __slots__ = ("counted", "entries", "used")

@@ -1,8 +1,8 @@
 """Inverse relations: find the documents that refer to a given document or file (spec.md 2).
 
-Files store only the owning side of a relation. The inverse side is derived from edges: a map from each target
-to the documents that refer to it. If a client writes the inverse side, `write.owning_side` changes the
-documents on the owning side instead.
+Files store only the owning side of a relation. The inverse side is derived from edges. Edges map each target
+to the documents that refer to the target. If a client writes to the inverse side, `write.owning_side` changes
+the documents on the owning side instead.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges for the relation that is stored in column `at`."""
+    """Return the edges for a relation. `at` is the column in which the relation's targets are stored."""
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The order iterates in default order, so each list is also sorted by default.
@@ -42,7 +42,7 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges after removing some documents and adding others."""
+    """Return the edges for the relation in column `at` after removing some documents and adding others."""
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status
@@ -96,8 +96,8 @@ def inverse_resolver(
 
 
 def holder_resolver(schema: Schema, locales: LocaleSettings, linking: Linking) -> Resolver:
-    """Return a function that finds the published documents that use a given file in a visible media
-    attribute.
+    """Return a function that finds the published documents in which a visible media attribute refers to a
+    given file.
 
     Media attributes in components are ignored.
     """

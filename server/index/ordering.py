@@ -1,10 +1,10 @@
-"""Sorted documents, and sets of documents as bits. They make it possible to filter and to return sorted pages
-without scanning all documents.
+"""Sorted documents, and sets of documents as bits. With them, queries can filter documents and return sorted
+pages without scanning all documents.
 
-Each document has a slot, which is a small integer that is unique within its content type, locale and status.
-A set of documents is an integer with one bit per slot. Each chunk of an order caches its own set, so ranges
-and pages are computed chunk by chunk. For a filter by a date range, these cached sets save 0.9 of 1.2 ms with
-10,000 articles, and 0.08 of 0.37 ms with 1,000.
+Each document has a slot, which is a small integer that is unique within the document's content type, locale
+and status. A set of documents is an integer with one bit per slot. Each chunk of an order caches the set of
+its documents, so ranges and pages are computed chunk by chunk. For a filter by a date range, these cached
+sets save 0.9 of 1.2 ms with 10,000 articles, and 0.08 of 0.37 ms with 1,000.
 """
 
 import re
@@ -18,7 +18,7 @@ from server.query.operators import text_of
 from server.schema.model import Attribute
 
 _AFTER_TIMESTAMPS = "\U0010ffff"  # sorts after every timestamp
-_MIN_NOTED_DOCUMENTS = 32  # For fewer documents, computing the set is cheaper than caching it.
+_MIN_NOTED_DOCUMENTS = 32  # For fewer documents, computing a set is cheaper than caching it.
 _BITS_PER_REFERENCE = 64
 _BITS = tuple(1 << i for i in range(8))
 _DIGIT_ONE = ord("1")
@@ -28,7 +28,7 @@ UNORDERED_TYPES = frozenset({"json", "array", "blocks"})
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column to sort by: its attribute, its position in the row, and the direction."""
+    """A column to sort by. It consists of its attribute, its position in the row, and the sort direction."""
 
     attribute: Attribute = field(compare=False)
     at: int
@@ -36,15 +36,15 @@ class Column:
 
 
 class Order(SortedChunks[Document]):
-    """A sorted sequence of documents. It can be intersected with sets of documents."""
+    """A sorted sequence of documents, which can be intersected with sets of documents."""
 
     __slots__ = ()
 
     def bits(self) -> int:
         """Return the set of all documents in this order.
 
-        A chunk caches its set only if the set needs no more memory than the chunk itself. This limits memory,
-        because each target of a relation may have its own order.
+        A chunk caches the set of its documents only if the set needs no more memory than the chunk itself.
+        This limits memory use, because each target of a relation may have its own order.
         """
         if len(self) < _MIN_NOTED_DOCUMENTS:
             return bits_of(self)
@@ -59,8 +59,9 @@ class Order(SortedChunks[Document]):
         return bits
 
     def between(self, low: Any, high: Any = None) -> int:
-        """Return the set of documents whose keys are at least `low` and less than `high`. If `high` is None,
-        there is no upper bound.
+        """Return the set of documents whose sort keys are at least `low` and less than `high`.
+
+        If `high` is None, there is no upper bound.
         """
         bits = 0
         for span, notes in self.spans(low, high):
@@ -68,8 +69,9 @@ class Order(SortedChunks[Document]):
         return bits
 
     def members(self, bits: int, start: int = 0, stop: int | None = None) -> list[Document]:
-        """Return the documents in a set, sorted by this order. Only the documents from index `start` up to,
-        but not including, index `stop` are returned.
+        """Return the documents in a set, sorted by this order.
+
+        Only the documents from index `start` up to, but not including, index `stop` are returned.
         """
         members: list[Document] = []
         remaining = bits.bit_count() if stop is None else stop
@@ -99,9 +101,7 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 
 def bits_of(documents: Iterable[Document]) -> int:
-    """Return the set that contains these documents, which must have the same content
-    type, locale and status.
-    """
+    """Return the set that contains these documents. They must have the same content type, locale and status."""
     return bits_of_slots([d.slot for d in documents])
 
 
@@ -174,8 +174,8 @@ def _sort(pairs: Iterable[tuple[Any, Item]], *, descending: bool) -> list[Item]:
 
 
 def value_of(column: Column) -> Callable[[Document], Any]:
-    """Return a function that returns the value of a document by which a column is sorted. None represents
-    null.
+    """Return a function that returns a document's value in a column, by which documents are sorted. Null is
+    represented by None.
     """
     at = column.at
     if column.attribute.name == "id":
@@ -247,7 +247,7 @@ def at_least(order: Order, value: Any) -> int:
 
 
 def within(order: Order, pair: Any) -> int:
-    """Return the set of documents whose value is at least pair[0] and at most pair[1]."""
+    """Return the set of documents whose value is at least `pair[0]` and at most `pair[1]`."""
     return order.between((True, pair[0]), (True, pair[1], _AFTER_TIMESTAMPS)) if pair[0] <= pair[1] else 0
 
 
@@ -257,8 +257,8 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the set of documents whose text starts with `text`, or None if this order cannot determine the
-    set.
+    """Return the set of documents whose text starts with `text`. Return None if this order cannot be used to
+    find them.
     """
     if not text:
         return not_null(order)

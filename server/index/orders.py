@@ -1,4 +1,4 @@
-"""Size-limited cache of sorted documents.
+"""Size-limited cache for orders (sorted documents).
 
 When documents change, an order that uses only the documents' own columns is updated. An order that uses
 values in related documents is discarded.
@@ -18,7 +18,9 @@ _MIN_ORDER_BYTES = 4 * 1024 * 1024
 
 
 class ColumnKey(NamedTuple):
-    """Cache key for an order by the documents' own columns, in one content type, locale and status."""
+    """Cache key for an order that uses only the documents' own columns, in one content type, locale and
+    status.
+    """
 
     uid: str
     columns: tuple[Column, ...]
@@ -27,7 +29,7 @@ class ColumnKey(NamedTuple):
 
 
 class PathKey(NamedTuple):
-    """Cache key for an order by values in related documents.
+    """Cache key for an order that uses values in related documents.
 
     `paths` contains two values for each sort key: the path to the value, as a tuple of positions in rows, and
     whether the sort is descending.
@@ -49,7 +51,7 @@ class Orders:
         self.cache: Cache[ColumnKey | PathKey, Order] = Cache(max_bytes, _size)
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. If it is not in the cache, create it with `make`."""
+        """Return the order for a key. If the cache does not contain the order, create it with `make`."""
         order = self.cache.get(key)
         if order is None:
             order = make()
@@ -57,8 +59,10 @@ class Orders:
         return order
 
     def changed(self, changes: Mapping[str, Difference]) -> "Orders":
-        """Return a cache for the next snapshot. It contains the orders by own columns, updated with
-        `changes`. `changes` maps uids to differences.
+        """Return a cache for the next snapshot. It contains the orders that use only the documents' own
+        columns, updated with `changes`.
+
+        `changes` maps the uids of content types to the removed and added documents.
         """
         orders = Orders(self.cache.most)
         for key, order in self.cache.items():
@@ -72,31 +76,33 @@ class Orders:
 
 
 class JoinedOrders(Orders):
-    """Cache for the orders in a snapshot that was joined with users.
+    """Cache for the orders in a joined snapshot, which contains both content and users.
 
-    Orders by own columns are stored in the caches of the two original snapshots, so they remain available
-    when the joined snapshot is discarded.
+    An order that uses only the documents' own columns is stored in the cache of the original snapshot, so the
+    order remains available when the joined snapshot is discarded.
     """
 
     __slots__ = ("_base", "_other", "_uids")
 
     def __init__(self, base: Orders, other: Orders, uids: Set[str]) -> None:
-        """Create the cache. `other` caches the orders for the content types in `uids`. `base` caches the
-        orders for all remaining content types.
+        """Create the cache for a joined snapshot.
+
+        Orders for the content types in `uids` are stored in `other`. Orders for all remaining content types
+        are stored in `base`.
         """
         super().__init__(base.cache.most)
         self._base, self._other, self._uids = base, other, uids
 
     def get(self, key: ColumnKey | PathKey, make: Callable[[], Order]) -> Order:
-        """Return the order for a key. If it is not in the cache, create it with `make`."""
+        """Return the order for a key. If the cache does not contain the order, create it with `make`."""
         if isinstance(key, PathKey):
             return super().get(key, make)
         return (self._other if key.uid in self._uids else self._base).get(key, make)
 
 
 def _size(key: ColumnKey | PathKey, order: Order) -> int:
-    """Return the approximate size of an order in bytes. It counts one reference per document and one set per
-    chunk.
+    """Return the approximate size of an order in bytes: the size of the key, of one reference per document,
+    and of one set per chunk.
     """
     count = len(order)
     return max(_MIN_ORDER_BYTES, size_of(key) + 8 * count + count * count // 2048)

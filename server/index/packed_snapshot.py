@@ -1,4 +1,4 @@
-"""Serialization of snapshots, used to send them to a different process."""
+"""Serialization of snapshots, so that they can be sent to a different process."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,8 +14,9 @@ Blocks = tuple[bytes, ...]
 
 @dataclass(frozen=True, slots=True)
 class PackedSnapshot:
-    """A serialized snapshot. `users` is the version number of the users in `people`, or None if it contains
-    no users.
+    """A serialized snapshot. `people` contains the users and roles.
+
+    `users` is the version number of these users, or None if the snapshot contains no users.
     """
 
     schema: Schema
@@ -34,8 +35,9 @@ def pack_snapshot(snapshot: Snapshot) -> PackedSnapshot:
 
 
 def unpack_snapshot(packed: PackedSnapshot) -> tuple[Snapshot, Snapshot]:
-    """Return the snapshot of the content, and the same snapshot joined with users. If no users were packed,
-    both are identical.
+    """Return the snapshot of the content without users, and the same snapshot joined with users.
+
+    If no users were packed, both results are the snapshot without users.
     """
     content = build(packed.schema, unpack_documents(packed.content, packed.schema))
     if packed.users is None:

@@ -50,10 +50,10 @@ class Plan(NamedTuple):
     rest: Filter | None = None
 
 
-MAX_TESTED_CANDIDATES = 50  # Up to this number, testing each candidate is cheaper than set operations.
+MAX_TESTED_CANDIDATES = 50  # For so few candidates, testing each one is cheaper than set operations.
 
 # By operator: a function of a column's order and the operand. It returns the set of matching documents, or
-# None if the order can't determine it.
+# None if the set can't be computed from the order.
 _RANGES: Mapping[str, Callable[[Order, Any], int | None]] = {
     "$eq": equal,
     "$in": lambda order, values: reduce(or_, (equal(order, v) for v in values), 0),
@@ -96,8 +96,9 @@ def _searched_text(part: Filter) -> str:
 
 
 class Planner(NamedTuple):
-    """Planner for filters on documents of one content type. `locale` is the locale in which relations are
-    resolved.
+    """Planner for filters on documents of one content type.
+
+    `locale` is the locale in which relations are resolved.
     """
 
     view: View
@@ -111,7 +112,7 @@ class Planner(NamedTuple):
 
     @property
     def _slots(self) -> Slots:
-        """All candidate documents by slot."""
+        """The slots of all candidate documents."""
         return self.view.snapshot.slots(self.type, self._own_locale, self._status)
 
     @property
@@ -135,8 +136,10 @@ class Planner(NamedTuple):
         return Plan(rest=filter_)
 
     def _all(self, filter_: And) -> Plan:
-        """Plan an And. Its cheapest part is planned first. As soon as only a few candidates remain, the parts
-        that were not yet planned become the residual filter.
+        """Plan an And filter, beginning with its cheapest part.
+
+        As soon as only a few candidates remain, the parts that have not yet been planned become the residual
+        filter.
         """
         bits: int | None = None
         rest: list[Filter] = []
@@ -159,7 +162,7 @@ class Planner(NamedTuple):
                 columns.append(part.at)
             else:
                 plans.append(self.plan(part))
-        if columns:  # Search all columns at once: faster for `_q` than one by one.
+        if columns:  # For `_q`, searching all columns at once is faster than one by one.
             plans.append(Plan(self._containing(text, columns)))
         exact = all(plan.rest is None for plan in plans)
         if any(plan.bits is None for plan in plans):
@@ -189,7 +192,7 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the set for a comparison without its negation, and whether the set is exact."""
+        """Return the set for a comparison, as if its operator were not negated, and whether the set is exact."""
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)
@@ -206,7 +209,9 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """Return the set of documents that contain a casefolded text in at least one of the columns."""
+        """Return the set of documents that contain `text` in at least one of the columns. `text` must be
+        casefolded.
+        """
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
         return self.view.snapshot.search_results.containing(self._slots, key, self.view.budget)
 
@@ -228,7 +233,7 @@ class Planner(NamedTuple):
         self.view.budget.spend(count * (8 + (len(self.order) >> 6)))
 
     def _plan_constant(self, part: Compare) -> Plan:
-        """Plan a comparison with a column that has the same value in all candidates."""
+        """Plan a comparison with a column in which all candidates have the same value."""
         first = next(iter(self.order), None)
         matches = first is not None and compile_filter(self.view, part)(first.row, first, self.locale)
         return Plan(None if matches else 0)
@@ -241,14 +246,14 @@ class Planner(NamedTuple):
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a filter on related documents. First find the targets that match the inner filter, then the
-        documents that refer to these targets.
+        """Plan a filter on related documents. First find the related documents that match the inner filter,
+        then the documents that refer to them.
         """
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:
             return Plan(rest=part)
         if compile_filter(self.view, part.inner)((None,) * len(part.target.columns), None, ""):
-            return Plan(rest=part)  # Documents without a target match too; finding them requires a scan.
+            return Plan(rest=part)  # Documents without a target match, too. Finding them requires a scan.
         targets = self._targets(part)
         if not attribute.derived:
             return Plan(reduce(or_, (self._linking(attribute, target).bits() for target in targets), 0))
@@ -272,7 +277,7 @@ class Planner(NamedTuple):
         return ids
 
     def _targets(self, part: Through) -> Iterable[Document]:
-        """Return those possible targets of the relation that match the inner filter."""
+        """Return the documents that the relation may refer to and that match the inner filter."""
         view, target = self.view, part.target
         inside = self.locale if self.type.localized else EVERY_LOCALE
         locales = effective_locales(target, inside, view.settings.locales)

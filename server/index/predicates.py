@@ -25,9 +25,7 @@ def passing(view: View, filter_: Filter, documents: Iterable[Document]) -> list[
 
 
 def passing_test(view: View, test: Test, weight: int, documents: Iterable[Document]) -> list[Document]:
-    """Return the documents that pass a test. `weight` is the number of budget steps
-    that one document costs.
-    """
+    """Return the documents that pass a test. Testing one document costs `weight` budget steps."""
     passed: list[Document] = []
     remaining, spend = iter(documents), view.budget.spend
     while batch := list(islice(remaining, _BATCH_DOCUMENTS)):
@@ -37,8 +35,8 @@ def passing_test(view: View, test: Test, weight: int, documents: Iterable[Docume
 
 
 def weight_of(filter_: Filter) -> int:
-    """Return the number of budget steps that testing one row costs: one for each comparison. Related
-    documents are charged separately.
+    """Return the number of budget steps for testing one row: one step per comparison. Related documents are
+    charged separately.
     """
     if isinstance(filter_, And | Or):
         return 1 + sum(map(weight_of, filter_.parts))
@@ -112,7 +110,7 @@ def _folding(filter_: Compare) -> Test:
 
 
 def _converter(filter_: Compare) -> Callable[[Any], Any] | None:
-    """Return a function that converts a document's value before the comparison, or None if no conversion is
+    """Return a function that converts a document's value before it is compared, or None if no conversion is
     needed.
     """
     attribute = filter_.attribute
@@ -177,10 +175,10 @@ def _through(view: View, filter_: Through) -> Test:
 
 
 def _through_stored(view: View, filter_: Through, inner: Test, matches_nulls: bool) -> Test:
-    """Return a test like the one from `_through`, for relations that store the ids of their targets in the
-    row.
+    """Return a test like the one from `_through`, for relations whose column contains the ids of the targets.
 
-    Each target is tested only once, and the result is cached. A cached None means that the target is missing.
+    Each target is tested only once, and the result is cached. If the cached result is None, the target is
+    missing.
     """
     at, target = filter_.at, filter_.target
     results: dict[tuple[str, str], bool | None] = {}

@@ -1,4 +1,4 @@
-"""Publication state of documents, for `publicationFilter` and `publicationStatus`."""
+"""Publication state of documents, for the parameter `publicationFilter` and the field `publicationStatus`."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from server.index.predicates import Test
 from server.index.snapshot import Snapshot, View
 from server.schema.model import Type
 
-MODIFIED = "modified"  # published, but the draft differs
+MODIFIED = "modified"  # published, but the draft differs from the published version
 
 
 def publication_test(view: View, type_: Type) -> Test | None:
@@ -41,8 +41,9 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return the publication status of a document in its locale: `published`, `modified` or `draft`. A
-    `draft` has never been published.
+    """Return the publication status of a document in its locale.
+
+    It is `published`, `modified` (published, but the draft differs), or `draft` (never published).
     """
     if not document.type.draft_publish:
         return PUBLISHED

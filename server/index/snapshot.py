@@ -1,7 +1,7 @@
 """The index: an immutable snapshot of all documents that can be queried.
 
-`apply` returns a changed snapshot, which shares its unchanged parts with the previous one. A request uses
-only one snapshot, so it needs no lock and never sees a partial change.
+`apply` returns a changed snapshot, which shares its unchanged parts with the previous one. Each request uses
+a single snapshot, so it needs no lock and never sees a partial change.
 """
 
 from collections import defaultdict
@@ -55,7 +55,8 @@ class Snapshot:
     - `fragments`: rendered parts of single documents. The next snapshot inherits this cache.
     - `rendered`: documents that were rendered together with their populated documents.
     - `search_results`: results of text searches.
-    - `orders`: sorted documents. The next snapshot inherits the orders by the documents' own columns.
+    - `orders`: sorted documents. The next snapshot inherits the orders that use only the documents' own
+      columns.
 
     `users` is the version number of the joined users, or None if no users are joined (`index.user_index`).
     """
@@ -73,8 +74,9 @@ class Snapshot:
     users: int | None = None
 
     def joined(self, tables: Mapping[str, Table], orders: Orders, users: int) -> "Snapshot":
-        """Return this snapshot with additional tables, which include the tables for users. `users` is the
-        version number of the users.
+        """Return this snapshot with additional tables, including the table of users.
+
+        `users` is the version number of the users.
         """
         joined_orders = JoinedOrders(self.orders, orders, tables.keys())
         joined_tables = {**self.tables, **tables}
@@ -96,8 +98,9 @@ class Snapshot:
         return self.tables[type_.uid].order.get((locale, status), NO_DOCUMENTS)
 
     def ordered(self, key: ColumnKey, budget: Budget) -> Order:
-        """Return the versions of a content type, sorted by columns. The order is cached, and is updated when
-        documents change.
+        """Return the versions of a content type, sorted by columns.
+
+        The order is cached, and the cached order is updated when documents change.
         """
 
         def make() -> Order:
@@ -108,7 +111,7 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a set, in the default order. This is fast for small sets."""
+        """Return the documents in a set of slots (`bits`), in the default order. This is fast for small sets."""
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:
@@ -155,7 +158,8 @@ def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Docum
     """Return the snapshot after removing some documents and adding others. The cost depends only on the
     number of these documents.
 
-    If several files claim the same id, locale and status, the file whose path sorts first is used.
+    If several files contain the same document id, locale and status, the snapshot uses the file whose path
+    sorts first.
     """
     removed, added = list(removed), list(added)
     claims, touched, contested = _apply_claims(snapshot, removed, added)
@@ -218,7 +222,7 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Return the media files by key, after removing some and adding others.
+    """Return the media files by key, after removing some files and adding others.
 
     If two file names differ only in the Unicode encoding of accents, the file whose path sorts first is used.
     """
@@ -246,8 +250,8 @@ def _media_key(document: Document) -> str | None:
 class View(NamedTuple):
     """A snapshot as one request sees it.
 
-    `drafts` contains the uids of the content types whose drafts are visible. `publication` is the value of
-    `publicationFilter`.
+    `drafts` contains the uids of the content types whose drafts the request sees. `publication` is the value
+    of the request's `publicationFilter` parameter.
     """
 
     snapshot: Snapshot
@@ -257,19 +261,20 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation resolves to, or None. `locale` is the locale of the document
-        that contains the relation.
+        """Return the version that a relation resolves to, or None.
+
+        `locale` is the locale of the document that contains the relation.
         """
         versions = self.snapshot.tables[type_.uid].versions
         locales = effective_locales(type_, locale, self.settings.locales)
         return effective_version(versions, type_, document_id, locales, self.drafts)
 
     def resolver(self, attribute: Attribute) -> Resolver:
-        """Return a function that finds the targets of a relation or media attribute, in order.
+        """Return a function that finds the targets of a relation or media attribute, in their stored order.
 
         The function's parameters are the column's value, the document (which is needed for derived
         relations), and the locale in which relations are resolved. Missing targets are omitted. For a to-one
-        relation, the function may return several targets; only the first is valid.
+        relation, the function may return several targets, but only the first one is valid.
         """
         if attribute.type == "media":
             file = self.snapshot.media.get
@@ -309,8 +314,8 @@ class View(NamedTuple):
         return inverse_resolver(attribute, type_, effective_status(type_, self.drafts), locales, linking)
 
     def localizations(self, document: Document) -> list[Document]:
-        """Return the versions of the document in other locales, in the order in which the site lists its
-        locales.
+        """Return the versions of the document in other locales, in the order of the locales in the site's
+        settings.
         """
         versions = (
             self.snapshot.get(document.type, document.document_id, locale, document.status)

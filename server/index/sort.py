@@ -1,4 +1,4 @@
-"""Sorting by a document's own values, and by values in related documents."""
+"""Sorting of documents by their own values, and by values in related documents."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ T = TypeVar("T", Document, Component)
 
 
 def sorter(view: View, keys: tuple[Sort, ...]) -> Sorter:
-    """Return a function that sorts documents by keys. Its input must be in the default order.
+    """Return a function that sorts documents by keys. The function's input must be in the default order.
 
     In an ascending sort, nulls come first; in a descending sort, they come last.
     """
@@ -60,10 +60,10 @@ def component_sorter(
 
 
 def sort_each(items: Sequence[T], sorts: Mapping[str, Callable[..., Sequence[T]]], *inside: str) -> list[T]:
-    """Sort a list that contains items of several types. The items of each type are sorted among themselves;
-    the positions that each type occupies in the list stay the same.
+    """Sort the items of each type in a list that contains items of several types.
 
-    For components, `inside` is the locale of the document that contains them.
+    Items change places only with items of the same type. For example, if the types are A, B, A, they are
+    still A, B, A in the result. For components, `inside` is the locale of the document that contains them.
     """
     ordered = list(items)
     for uid, sort in sorts.items():
@@ -106,9 +106,11 @@ def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
 
 
 def _sort_value(view: View, key: Sort) -> Callable[[Item, str], Any]:
-    """Return a function that takes an item and its locale, and returns the value by which the key sorts.
+    """Return a function that takes an item and its locale, and returns the value by which `key` sorts the
+    item.
 
-    If the path leads to several values, the function returns the value that sorts first, which may be null.
+    If the key's path leads to several values, the function returns the value that sorts first, which may be
+    null.
     """
     last = _last_value(key)
     value: Callable[[Item, str], Any] = lambda item, locale: last(item)  # noqa: E731
@@ -127,8 +129,8 @@ _UNKNOWN = object()
 def _first_value(
     view: View, step: Step, value: Callable[[Item, str], Any], *, descending: bool
 ) -> Callable[[Item, str], Any]:
-    """Return a function for a to-many step in a sort path. Of all values that the step leads to, it returns
-    the one that sorts first.
+    """Return a function for a to-many relation or component in a sort path. Of all values that the path leads
+    to, the function returns the one that sorts first.
 
     The value for each item is computed only once, even if several paths lead to the item.
     """

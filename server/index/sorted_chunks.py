@@ -1,8 +1,8 @@
 """Immutable sorted sequence, split into chunks. A changed copy shares most of its chunks with the original.
 
 To add or remove an item, only one chunk and the list of chunks are copied. So the cost hardly depends on the
-number of items, and readers of the original sequence are unaffected. Each chunk has notes, which are a cache
-of values derived from its items.
+number of items, and code that is reading the original sequence is unaffected. Each chunk has notes, which are
+a cache of values derived from the chunk's items.
 """
 
 from bisect import bisect_left, bisect_right
@@ -18,7 +18,9 @@ CHUNK_ITEMS = 256
 
 
 class SortedChunks(Generic[T]):
-    """Items sorted by `key(item)`. Each item must have a different key, and keys must never change."""
+    """Items sorted by `key(item)`. Each item must have a different key, and the key of an item must never
+    change.
+    """
 
     __slots__ = ("_chunks", "_firsts", "_key", "_length", "_notes")
 
@@ -89,8 +91,9 @@ class SortedChunks(Generic[T]):
                 yield chunk[start:stop], None
 
     def changed(self, removed: Iterable[T], added: Iterable[T]) -> Self:
-        """Return a copy from which items were removed and to which items were added. Items to remove are
-        identified by their keys.
+        """Return a copy from which items were removed and to which items were added.
+
+        Items to remove are identified by their keys.
         """
         removed, added = list(removed), list(added)
         if len(removed) + len(added) > max(8, self._length // 8):

@@ -19,8 +19,8 @@ from server.index.type_table import SLOT_BITS, SlotBlock, Slots
 from server.query.operators import text_of
 
 _LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as one step.
-_SAMPLE_MATCHES = 16  # If half of the first documents match, the rest is tested one by one.
-_MAX_TESTED_DOCUMENTS = 32  # Up to this number, documents are tested one by one.
+_SAMPLE_MATCHES = 16  # If half of these first documents match, the remaining ones are tested one by one.
+_MAX_TESTED_DOCUMENTS = 32  # So few documents are tested one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_CACHED_CHARS = 200  # Searches for longer texts are rarely repeated.
@@ -28,8 +28,9 @@ _ENTRY_OVERHEAD_BYTES = 300  # approximate, in addition to the key and the set
 
 
 class Joined(NamedTuple):
-    """The texts in a block, casefolded, encoded as UTF-8 and joined. `starts` contains the offset of each
-    text, followed by the total length.
+    """The texts in a block of documents, casefolded, encoded as UTF-8 and joined.
+
+    `starts` contains the offset of each text, followed by the total length.
     """
 
     texts: bytes
@@ -39,8 +40,9 @@ class Joined(NamedTuple):
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
     """Return the set of documents that contain `text` in at least one of the columns.
 
-    `text` must already be casefolded; the search is case-insensitive. The search does not access document
-    objects, because Python would then copy memory pages that forked processes share.
+    `text` must already be casefolded, because the search is case-insensitive. The search never accesses
+    document objects: accessing them would make each forked process copy memory pages that it shares with the
+    others.
     """
     if "\0" in text:
         return 0
@@ -65,7 +67,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return those documents in a set whose text in column `at` contains `text`. The comparison is
+    """Return the documents in the set `bits` whose text in column `at` contains `text`. The comparison is
     case-sensitive.
     """
     needle = _encode(text)
@@ -73,7 +75,7 @@ def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
 
 
 def _text_at(slots: Slots, slot: int, at: int) -> bytes:
-    """Return a document's text in a column. The returned bytes may end with SEPARATOR."""
+    """Return a document's text in a column, as bytes. SEPARATOR may follow the text."""
     document = slots.document(slot)
     [(packed, first, last)] = find_runs([document])
     texts = packed.texts(at) if packed else None
@@ -81,9 +83,7 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for a search for a casefolded text in some columns, in one content
-    type, locale and status.
-    """
+    """Cache key for a search for a casefolded text in some columns, in one content type, locale and status."""
 
     uid: str
     columns: tuple[int, ...]
@@ -95,18 +95,18 @@ class TextKey(NamedTuple):
 class SearchResults:
     """Cache for the search results in one snapshot.
 
-    It is useful because clients repeat the same search when they request the next page or a different sort
-    order.
+    The cache is useful because clients repeat the same search when they request the next page or a different
+    sort order.
     """
 
     __slots__ = ("cache",)
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        # Saves 1.0 of 1.4 ms per further page of a search in 2,000 articles.
+        # In 2,000 articles, saves 1.0 of 1.4 ms for each page of a search after the first page.
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the result of `containing`. It is taken from the cache if possible."""
+        """Return the same set as the function `containing`, from the cache if possible."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -120,7 +120,7 @@ def _size(key: TextKey, bits: int) -> int:
 
 
 def prepare(slots: Slots, columns: Sequence[int]) -> None:
-    """Join the texts in these columns, so that the first search does not need to."""
+    """Join the texts in these columns in advance, so that the first search is faster."""
     for block, notes in zip(slots.blocks, slots.notes, strict=True):
         runs = find_runs(block)
         for at in columns:
@@ -135,7 +135,7 @@ def _join_texts(block: SlotBlock, notes: Notes, at: int) -> Joined:
 
 
 def _join(block: SlotBlock, runs: Iterable[Run], at: int) -> Joined:
-    """Return the joined texts of a block in one column. If the rows are packed, they are not unpacked."""
+    """Return the joined texts of a block in one column. Packed rows are read without unpacking them."""
     parts: list[bytes | memoryview] = []
     starts, length = array("Q"), 0
     for packed, first, last in runs:
@@ -172,7 +172,7 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the positions in the block of those documents that contain a text, in ascending order."""
+    """Return the positions of the documents in the block that contain the text `needle`, in ascending order."""
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []
@@ -190,7 +190,8 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
-    """Return the positions, from `first` on, of those documents that contain a text, in ascending order.
+    """Return the positions, from `first` on, of the documents that contain the text `needle`, in ascending
+    order.
 
     The documents are tested one by one.
     """
@@ -200,20 +201,20 @@ def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Return those of the given positions whose documents contain a text."""
+    """Return those of the given positions whose documents contain the text `needle`."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 
 
 # --- memmem ---------------------------------------------------------------------------------------
-# To find two words in 2,000 bodies, memmem needs 0.9 ms, `bytes.find` 1.75 ms and `re` 2.6 ms. For a
-# frequent word, memmem and `bytes.find` both need 1.4 ms.
+# To find two words in the bodies of 2,000 articles, memmem needs 0.9 ms, `bytes.find` 1.75 ms and `re` 2.6
+# ms. For a frequent word, memmem and `bytes.find` both need 1.4 ms.
 
 Find = Callable[[bytes, int], int]
 
 
 def _finder(texts: bytes) -> Find:
-    """Return a function that searches for a text from a given offset on, like `bytes.find`."""
+    """Return a function that searches `texts` for a text from a given offset on, like `bytes.find`."""
     if _memmem is None:
         return texts.find
     begin, length = ctypes.cast(ctypes.c_char_p(texts), ctypes.c_void_p).value or 0, len(texts)

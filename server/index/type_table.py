@@ -1,4 +1,4 @@
-"""Index of one content type. It finds documents by id, order, relation target and unique value.
+"""Index of one content type, which finds documents by id, sort order, relation target and unique value.
 
 A table is immutable. `apply_table` returns a changed table, which shares its unchanged parts with the
 previous one.
@@ -39,11 +39,11 @@ _SLOT_MASK = (1 << SLOT_BITS) - 1
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Documents of one content type, locale and status by slot, in blocks of 256 slots.
+    """The slots for documents of one content type, locale and status, in blocks of 256 slots.
 
-    Each block has notes, which are a cache of values derived from its documents. The notes are discarded when
-    the block changes. They include the joined texts, which save 2.6 of 3.8 ms per search with `_q` in 2,000
-    articles. `free` contains the unused slots.
+    Each block has notes, which are a cache of values derived from the block's documents. The notes are
+    discarded when the block changes. They include the joined texts, which save 2.6 of 3.8 ms per search with
+    `_q` in 2,000 articles. `free` contains the unused slots.
     """
 
     blocks: tuple[SlotBlock, ...] = ()
@@ -59,8 +59,9 @@ class Slots:
         return self.blocks[slot >> SLOT_BITS][slot & _SLOT_MASK]
 
     def changed(self, removed: list[Document], added: list[Document]) -> "Slots":
-        """Return a copy from which documents were removed and to which documents were added. Each added
-        document gets a slot.
+        """Return a copy from which documents were removed and to which documents were added.
+
+        Each added document is assigned a slot.
         """
         free = [*self.free, *(d.slot for d in removed)]
         changed: dict[int, list[Document | None]] = {}
@@ -79,8 +80,9 @@ class Slots:
         return Slots(tuple(blocks), tuple(free), tuple(notes))
 
     def _block(self, changed: dict[int, list[Document | None]], slot: int) -> list[Document | None]:
-        """Return a mutable copy of the block that contains a slot. The first call for a block stores the copy
-        in `changed`.
+        """Return a mutable copy of the block that contains a slot.
+
+        The first call for a block stores the copy in `changed`, and later calls return the stored copy.
         """
         number = slot >> SLOT_BITS
         if number not in changed:
@@ -95,13 +97,13 @@ NO_SLOTS = Slots()
 class Table:
     """The versions of all documents of one content type.
 
-    - `versions`: by (documentId, locale, status).
-    - `order` and `slots`: by (locale, status).
-    - `edges`: for each relation, the documents that refer to each target, by target, locale and status.
-    - `made`: its entry _UNIQUE contains the documents by the path, value and locale of their unique
+    - `versions` maps (documentId, locale, status) to a version.
+    - `order` and `slots` contain the versions in each (locale, status).
+    - `edges` maps each relation to the documents that refer to each target, by target, locale and status.
+    - `made` contains, under the key _UNIQUE, the documents by the path, value and locale of their unique
       attributes.
 
-    `edges` and `made` are built when they are first needed. After that, they are updated with every change.
+    `edges` and `made` are built when they are first needed. After that, every change updates them.
     """
 
     versions: Map[tuple[str, str, str], Document] = field(default_factory=Map)
@@ -130,8 +132,8 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Create a table from the documents in the given locales. The result is the same as with `apply_table`,
-    but `build_table` is faster.
+    """Create a table from the given documents and locales. The result is the same as with `apply_table`, but
+    `build_table` is faster.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
@@ -151,8 +153,9 @@ def build_table(
 def _effective_versions(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], document_id: str, locale: str
 ) -> list[Document]:
-    """Return the visible versions of a document in a locale. If several files claim the same version, the
-    file whose path sorts first is used.
+    """Return the versions of a document that readers can see in a locale.
+
+    If several files contain the same version, the file whose path sorts first is used.
     """
     published = claims.get((type_.uid, document_id, locale, PUBLISHED))
     draft = claims.get((type_.uid, document_id, locale, DRAFT)) if type_.draft_publish else None
@@ -165,8 +168,10 @@ def apply_table(
     claims: Map[VersionKey, tuple[Document, ...]],
     localizations: list[Localization],
 ) -> tuple[Table, Difference]:
-    """Return the updated table, and the difference to the previous one. Only documents whose claims have
-    changed are updated.
+    """Return the updated table, and the versions that were removed and added.
+
+    Only the versions of documents in `localizations` are updated. `claims` maps each version to the files
+    that contain it.
     """
     removed: list[Document] = []
     added: list[Document] = []
@@ -197,8 +202,9 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return the versions that are in only one of two tables. The cost depends on the number of blocks that
-    the tables do not share.
+    """Return the versions that only the first table contains, and those that only the second table contains.
+
+    The cost depends on the number of blocks that the tables do not share.
     """
     removed: list[Document] = []
     added: list[Document] = []
@@ -215,8 +221,9 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Assign slots to the added documents and return these documents. A document that already has a slot is
-    copied first.
+    """Remove and add documents. Return the added documents, each with a slot, and the updated slots.
+
+    If a document to add already has a slot, a copy of the document is added instead.
     """
     placed: list[Document] = []
     changed = dict(slots)

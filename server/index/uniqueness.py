@@ -1,8 +1,8 @@
 """Uniqueness of values: which documents contain which unique values.
 
 An attribute is unique if it has the option `unique` or the type `uid`. This also applies to attributes inside
-components. A value is taken if a different document of the same content type contains it in its published
-version in the same locale. Drafts neither take values nor are rejected. Empty texts are ignored.
+components. A value is taken if the published version of a different document contains it, in the same content
+type and locale. Values in drafts are neither taken nor checked. Empty strings are ignored.
 """
 
 from collections import defaultdict
@@ -25,9 +25,7 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Protocol for tables that find versions by their unique values.
-    `index.type_table.Table` implements it.
-    """
+    """Protocol for tables that find versions by their unique values. `index.type_table.Table` implements it."""
 
     @property
     def unique(self) -> UniqueValues:
@@ -40,8 +38,8 @@ def unique_values(type_: Type, values: Any, path: KeyPath = ()) -> Iterator[tupl
 
 
 def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Type, KeyPath, Any]]:
-    """Yield the same items as `unique_values`. Each is preceded by the content type or component that defines
-    the attribute.
+    """Yield the items from `unique_values`, each preceded by the content type or component that defines the
+    attribute.
     """
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
         at = (*path, attribute.name)
@@ -52,7 +50,7 @@ def _unique_values(type_: Type, values: Any, path: KeyPath) -> Iterator[tuple[Ty
 
 
 def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
-    """Yield the paths of unique values that occur in more than one component in the row."""
+    """Yield the paths of unique values that occur in several components in the same row."""
     paths_by_value: dict[tuple[str, str, Any], list[KeyPath]] = defaultdict(list)
     for type_or_component, path, value in _unique_values(type_, values, ()):
         paths_by_value[type_or_component.uid, attribute_path(path), value].append(path)
@@ -62,7 +60,7 @@ def find_repeated(type_: Type, values: Any) -> Iterator[KeyPath]:
 
 
 def unique_keys(document: Document) -> set[UniqueKey]:
-    """Return the keys under which a version is listed in the index of unique values."""
+    """Return the keys under which the index of unique values lists a version."""
     values = unique_values(document.type, document.read_row()[VALUES])
     return {(attribute_path(path), value, document.locale) for path, value in values}
 
@@ -78,7 +76,7 @@ def find_taken(
     """Yield the path of each unique value that is taken, together with the other published documents that
     contain the value.
 
-    `is_checked` is a function that returns whether an attribute of a type is checked, by name.
+    `is_checked` is a function that takes an attribute's name and returns whether this attribute is checked.
     """
     for path, value in unique_values(type_, values):
         if is_checked(str(path[0])):
@@ -89,8 +87,8 @@ def find_taken(
 
 
 def find_duplicates(table: Indexed) -> Iterator[tuple[str, Any, tuple[Document, ...]]]:
-    """Yield each unique value that several documents contain. The result consists of the path, the value, and
-    all versions with that value.
+    """Yield each unique value that several documents contain, as a tuple of path, value, and all versions
+    with that value.
     """
     for (path, value, _), documents in table.unique.items():
         if len(documents) > 1 and len({document.document_id for document in documents}) > 1:

@@ -1,8 +1,8 @@
 """Index of users and roles. They are indexed as documents, so that content can have relations to them.
 
-Users are stored in the accounts database and can change when content does not. So if a request needs users,
-the index of users is first updated if their version number has changed. Then the snapshot of the content is
-joined with that index. Passwords and other secrets are never indexed.
+Users are stored in the accounts database, and can change when content does not. So if a request needs users,
+the index of users is updated first, if the users have changed. Then the snapshot of the content is joined
+with that index. Passwords and other secrets are never indexed.
 """
 
 import threading
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders for the users and roles at one moment. `version` is the
-    version number of the users.
-    """
+    """Tables and orders for the users and roles at one moment. `version` is the version number of the users."""
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -41,7 +39,7 @@ NO_USERS = UserTables()
 
 
 class UserIndex:
-    """Index of the users in a site. Thread-safe."""
+    """Index of the users and roles in a site. It is thread-safe."""
 
     def __init__(self, users: "Users", root: Path) -> None:
         self._users, self._root = users, root
@@ -90,9 +88,7 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Update the tables with the changed users. If users were deleted, rebuild
-        the tables from scratch.
-        """
+        """Update the tables with the changed users. If users were deleted, rebuild the tables from scratch."""
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
@@ -135,17 +131,16 @@ def _role_documents(type_: Type, settings: Settings, timestamp: str) -> Iterable
 
 
 def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
-    """Return a value for each attribute of the content type. Attributes that are missing, which include
+    """Return a value for each attribute of the content type. Attributes that are missing in `values`, such as
     secrets, get empty values.
     """
     return [values.get(name, empty_value(a)) for name, a in type_.attributes.items()]
 
 
 def _modification_time(path: Path) -> str:
-    """Return the time at which a file was last modified, as a timestamp. If the file is missing, return
-    1970-01-01.
+    """Return the timestamp at which a file was last modified. If the file is missing, return 1970-01-01.
 
-    The result is the same in all processes.
+    All processes return the same timestamp.
     """
     try:
         return from_seconds(path.stat().st_mtime)
