@@ -183,7 +183,9 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps. Raise LimitError if the request has reached its limit on steps or processor time."""
+        """Grant more steps. Raise LimitError if the request has reached its limit on steps or
+        processor time.
+        """
         settings = self._settings
         if settings is None:
             return

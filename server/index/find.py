@@ -133,7 +133,9 @@ def _filter(query: Query) -> Filter:
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test. Return None if every document passes."""
+    """Compile a filter and the view's publicationFilter into one test. Return None if every
+    document passes.
+    """
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)
     if publication:

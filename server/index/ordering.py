@@ -101,7 +101,9 @@ def _mask(chunk: tuple[Document, ...], notes: Notes) -> int:
 
 
 def bits_of(documents: Iterable[Document]) -> int:
-    """Return the set that contains these documents. They must have the same content type, locale and status."""
+    """Return the set that contains these documents. They must have the same content type,
+    locale and status.
+    """
     return bits_of_slots([d.slot for d in documents])
 
 

@@ -192,7 +192,9 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the set for a comparison, as if its operator were not negated, and whether the set is exact."""
+        """Return the set for a comparison, as if its operator were not negated, and whether the
+        set is exact.
+        """
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):
             self._spend_on_sets(len(part.operand) if name == "$in" else 1)

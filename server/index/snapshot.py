@@ -111,7 +111,9 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a set of slots (`bits`), in the default order. This is fast for small sets."""
+        """Return the documents in a set of slots (`bits`), in the default order. This is fast
+        for small sets.
+        """
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
     def slots(self, type_: Type, locale: str, status: str) -> Slots:

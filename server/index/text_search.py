@@ -83,7 +83,9 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for a search for a casefolded text in some columns, in one content type, locale and status."""
+    """Cache key for a search for a casefolded text in some columns, in one content type, locale
+    and status.
+    """
 
     uid: str
     columns: tuple[int, ...]
@@ -172,7 +174,9 @@ def _length(joined: Joined) -> int:
 
 
 def _positions(joined: Joined, needle: bytes) -> list[int]:
-    """Return the positions of the documents in the block that contain the text `needle`, in ascending order."""
+    """Return the positions of the documents in the block that contain the text `needle`, in
+    ascending order.
+    """
     texts, starts = joined
     count = len(starts) - 1
     positions: list[int] = []

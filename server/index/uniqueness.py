@@ -25,7 +25,9 @@ UniqueValues = Map[UniqueKey, tuple[Document, ...]]
 
 
 class Indexed(Protocol):
-    """Protocol for tables that find versions by their unique values. `index.type_table.Table` implements it."""
+    """Protocol for tables that find versions by their unique values. `index.type_table.Table`
+    implements it.
+    """
 
     @property
     def unique(self) -> UniqueValues:

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class UserTables:
-    """Tables and orders for the users and roles at one moment. `version` is the version number of the users."""
+    """Tables and orders for the users and roles at one moment. `version` is the version number
+    of the users.
+    """
 
     version: int = -1
     tables: Mapping[str, Table] = field(default_factory=dict)
@@ -88,7 +90,9 @@ class UserIndex:
         self._publish(build(schema, [*documents, *roles]), changes.version)
 
     def _update(self, schema: Schema, settings: Settings) -> None:
-        """Update the tables with the changed users. If users were deleted, rebuild the tables from scratch."""
+        """Update the tables with the changed users. If users were deleted, rebuild the tables
+        from scratch.
+        """
         changes = self._users.changes(self._tables.version)
         added = {u.id: _user_document(schema.types[USER], u, settings) for u in changes.users}
         removed = [self._documents[i] for i in added if i in self._documents]
