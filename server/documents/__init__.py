@@ -1,1 +1,1 @@
-"""Document versions: their file paths, their values, and the conversion of values from and to files."""
+"""Document versions: their file paths, their values, and the conversion of these values from and to files."""

@@ -1,4 +1,4 @@
-"""Advice for values that an attribute rejects: how to write the value correctly."""
+"""Advice for values that an attribute rejects. The advice says how to write the value correctly."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from server.schema.model import Attribute, Type
 
 # Compiled at first use, since most sites have no errors.
 _ISO_DATE = r"\d{4}-\d\d?-\d\d?"
-_DAY_FORMATS = (  # A text that matches several formats gets advice for each of them.
+_DAY_FORMATS = (  # If a text matches several formats, the advice contains a date for each of them.
     *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%Y.%m.%d", "%d-%m-%Y", "%m-%d-%Y", "%Y%m%d"),
     *("%d %B %Y", "%d. %B %Y", "%B %d %Y", "%B %d, %Y", "%d %b %Y", "%d. %b %Y", "%b %d %Y", "%b %d, %Y"),
 )
 _DAY_AND_TIME = r"(?i)(.+?)(?:[\sT,]+(\d\d?[:.h]\d\d(?::\d\d)?(?: ?[ap]m)?|\d\d? ?[ap]m))?"
 _CLOCK = r"(?i)(\d\d?)(?:[:.h](\d\d))?(?::(\d\d))? ?([ap]m)?"
-_MAX_CHARS = 60  # A longer text gets no advice.
+_MAX_CHARS = 60  # There is no advice for a longer text.
 
 
 def date_advice(text: str) -> str:
-    """Return advice for text that is not a date."""
+    """Return advice on how to write `text` as a date. It is not a valid date."""
     if re.match(_ISO_DATE, text):
         return "there is no such day; write it as YYYY-MM-DD"
     days = _days(text)
@@ -32,13 +32,13 @@ def date_advice(text: str) -> str:
 
 
 def time_advice(text: str) -> str:
-    """Return advice for text that is not a time of day."""
+    """Return advice on how to write `text` as a time of day. It is not a valid time."""
     clock = _clock(text)
     return f"write it as HH:MM: {clock:%H:%M}" if clock else "write it as HH:MM, from 00:00 to 23:59"
 
 
 def timestamp_advice(text: str) -> str:
-    """Return advice for text that is not a timestamp."""
+    """Return advice on how to write `text` as a timestamp. It is not a valid timestamp."""
     found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
     days = _days(found[1]) if found else []
@@ -48,7 +48,7 @@ def timestamp_advice(text: str) -> str:
 
 
 def _days(text: str) -> list[str]:
-    """Return the dates, as YYYY-MM-DD, that the author of a text may have meant."""
+    """Return the dates that the author of `text` may have meant, in the form YYYY-MM-DD."""
     if re.fullmatch(_ISO_DATE, text):
         try:
             return [read_date(text)]
@@ -87,7 +87,9 @@ _FALSE = frozenset({"0", "n", "f", "nein", "non", "não", "falsch", "faux"})
 
 
 def advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value of the wrong type, or "" if there is none. Passwords are not quoted."""
+    """Return advice for a value of the wrong type, or "" if there is no advice. The advice never quotes a
+    password.
+    """
     if attribute.type == "password":
         return ""
     if isinstance(tree, list):
@@ -106,7 +108,7 @@ def component_advice(type_: Type) -> str:
 
 
 def option_advice(attribute: Attribute, tree: Tree) -> str:
-    """Return advice for a value that violates an option of its attribute, or "" if there is none."""
+    """Return advice for a value that violates one of its attribute's options, or "" if there is no advice."""
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
@@ -117,7 +119,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
 
 
 def _slug(text: str) -> str:
-    """Return advice for an invalid uid. If the text is a valid uid, return ""."""
+    """Return advice for an invalid uid. If `text` is a valid uid, return ""."""
     if UID_PATTERN.fullmatch(text):
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
@@ -142,7 +144,9 @@ def _boolean(text: str) -> str:
 
 
 def _numbers(text: str) -> list[str]:
-    """Return the numbers that the author may have meant by a text that contains commas, spaces or a unit."""
+    """Return the numbers that the author of `text` may have meant. The text may contain commas, spaces or a
+    unit.
+    """
     found = re.fullmatch(_NUMBER, text)
     if not found:
         return []

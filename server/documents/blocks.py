@@ -1,5 +1,5 @@
-"""Validation of rich text in the `blocks` format. The table NODES contains the rules
-for each type of node.
+"""Validation of rich text in the `blocks` format. The table NODES contains the rules for each
+type of node.
 """
 
 import re
@@ -12,7 +12,7 @@ from server.formats.text_positions import KeyPath
 from server.formats.tree import Plain, Tree
 
 PROTOCOLS = ("http", "https", "ftp", "mailto", "tel")
-# Members that are always text, even if they look like a number or a boolean.
+# Members whose value is always text, even if the value looks like a number or a boolean.
 TEXT_MEMBERS = frozenset({"type", "text", "url", "format", "language", "name", "alternativeText", "caption"})
 _NUMBER_KEYS = ("width", "height", "size")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -22,11 +22,11 @@ _TEXT_KEYS = ("name", "url", "hash", "ext", "mime", "provider", "createdAt", "up
 
 @dataclass(frozen=True, slots=True)
 class BlockNode:
-    """Rules for one type of node.
+    """Rules for one type of node, such as a paragraph or a link.
 
     - `children`: the types that child nodes can have. `least` is the minimum number of child nodes.
-    - `members`: the validator of each member, by name. A validator returns an error message, or "" if the
-      value is valid.
+    - `members`: the validator for each member, by name. A validator returns an error message, or "" if the
+      member's value is valid.
     - `flags`: the names of optional boolean members.
     """
 
@@ -112,7 +112,7 @@ def _wrong(tree: Tree, allowed: tuple[str, ...], path: KeyPath) -> Iterator[tupl
 
 
 def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the errors in an image node. The node contains a copy of the media file's description."""
+    """Yield the errors in an image node's `image` member, which is a copy of the media file's description."""
     members = image if isinstance(image, dict) else {}
     for name in _TEXT_KEYS:
         if not isinstance(members.get(name), str) or not members[name]:
@@ -126,7 +126,9 @@ def _wrong_image(image: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def cast_blocks(tree: Tree) -> Tree:
-    """Convert strings to numbers and booleans where the format requires these. The blocks must be valid."""
+    """Convert strings to numbers and booleans where the `blocks` format requires these types. The blocks must
+    be valid.
+    """
     return [_cast(block) for block in tree] if isinstance(tree, list) else tree
 
 
@@ -150,7 +152,9 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """Return a number. If the value is a string that contains a number, parse it. Otherwise, return None."""
+    """Return a number as it is, and parse a string that contains a number. For all other
+    values, return None.
+    """
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value
     return Plain(value.strip()) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else None
@@ -160,15 +164,15 @@ def _number(value: Tree) -> int | Plain | None:
 
 
 def damaged_members(tree: Tree) -> Iterator[KeyPath]:
-    """Yield the path of each member that contains the text "null". An earlier version of Bifolio wrote this
-    text instead of the value null.
+    """Yield the path of each member whose value is the string "null" instead of null. An earlier version of
+    Bifolio wrote this string by mistake.
     """
     for i, block in enumerate(tree if isinstance(tree, list) else ()):
         yield from _damaged(block, (i,), _required(block, is_node=True))
 
 
 def _required(tree: Tree, *, is_node: bool) -> tuple[str, ...]:
-    """Return the names of those members in a mapping whose value can't be null."""
+    """Return the names of the members in a mapping whose value can't be null."""
     kind = tree.get("type") if is_node and isinstance(tree, dict) else None
     members = NODES[kind].members if isinstance(kind, str) and kind in NODES else {}
     return ("type", "text", *members)

@@ -1,7 +1,7 @@
-"""Validation of values against the options of their attribute, such as lengths, bounds and patterns
+"""Validation of values against their attribute's options, such as lengths, bounds and patterns
 (docs/modelling.md).
 
-Texts may be long or malicious, so the duration of every check is linear in the length of the text.
+A text may be long or malicious, so the duration of every check is linear in the length of the text.
 """
 
 import re
@@ -49,7 +49,9 @@ def broken_options(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 
 
 def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS) -> list[str]:
-    """Return the error messages for a value that is not empty. A password must be passed as plain text."""
+    """Return an error message for each option that a non-empty value violates. A password must be passed as
+    plain text.
+    """
     broken = [*_lengths(attribute, value, limits), *_bounds(attribute, value, limits)]
     return broken if limits.draft else [*broken, *_patterns(attribute, value)]
 
@@ -57,7 +59,9 @@ def broken_by_text(attribute: Attribute, value: Any, limits: Limits = ALL_LIMITS
 def broken_within(
     type_: Type, values: Any, limits: Limits = ALL_LIMITS, path: KeyPath = ()
 ) -> Iterator[tuple[KeyPath, str]]:
-    """Yield the path and error message for each violated option in a row, including its components."""
+    """Yield the path and error message for each violated option in a row, including the components in the
+    row.
+    """
     for position, attribute in type_.checked if limits.longest is None else type_.numbered:
         value = values[position]
         at = (*path, attribute.name)
@@ -73,7 +77,7 @@ def _lengths(attribute: Attribute, value: Any, limits: Limits) -> Iterator[str]:
         too_short = attribute.min_length is not None and length < attribute.min_length and not limits.draft
         if too_short and (
             attribute.type != "email" or is_email(value)
-        ):  # An invalid address gets only one message.
+        ):  # For an invalid address, there is only one message.
             yield f"must be at least {attribute.min_length} characters"
         longest = attribute.max_length
         if longest is None and attribute.type == "string":
@@ -122,5 +126,5 @@ def _patterns(attribute: Attribute, value: Any) -> Iterator[str]:
 
 
 def is_email(text: str) -> bool:
-    """Whether a text has the form of an email address and at most MAX_EMAIL_CHARS characters."""
+    """Return whether a text has the form of an email address and at most MAX_EMAIL_CHARS characters."""
     return len(text) <= MAX_EMAIL_CHARS and bool(import_module("server.documents.email").is_valid(text))

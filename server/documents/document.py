@@ -1,5 +1,5 @@
-"""Document versions. A version consists of a row of values (including ids and timestamps) and the path of its
-file.
+"""Document versions. A version consists of the path of its file and a row of values, which include ids and
+timestamps.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ Run = tuple[PackedRows | None, int, int]
 class Document:
     """Immutable version of a document in one locale, either published or draft.
 
-    `key` is the key by which documents are sorted by default. `slot` is the document's number in the index;
-    it is -1 until the index has assigned one. This is a plain class with `__slots__`, which saves memory.
+    `key` is the key by which documents are sorted by default. `slot` is the version's number in the index, or
+    -1 until the index assigns a number. To save memory, this is a plain class with `__slots__`.
     """
 
     __slots__ = ("_at", "_packed", "_row", "key", "path", "slot", "status", "type")
@@ -40,7 +40,7 @@ class Document:
 
     @classmethod
     def unread(cls, type_: Type, key: Key, status: str, path: str, packed: PackedRows, at: int) -> "Document":
-        """Create a document whose row is still packed. The row is at position `at` in the packed rows. It is
+        """Create a document whose row is still packed, at position `at` in the packed rows. The row is
         unpacked when it is first needed.
         """
         document = cls.__new__(cls)
@@ -50,14 +50,14 @@ class Document:
 
     @property
     def row(self) -> Row:
-        """The values in the order of `type.columns`."""
+        """The values, in the order of `type.columns`."""
         row = self._row
         if row is None:
             row = self._row = self.read_row()
         return row
 
     def read_row(self) -> Row:
-        """Return the row without caching it. Use this method to read many documents."""
+        """Return the row without caching it. Use this method when reading many documents."""
         if self._row is not None or self._packed is None:
             return self.row
         row = self._packed.row(self._at)
@@ -65,21 +65,21 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """The packed rows that contain the row of this document, or None if it has no packed row."""
+        """The packed rows that contain this document's row, or None if the row is not packed."""
         return self._packed
 
     @property
     def is_read(self) -> bool:
-        """Whether the row has been unpacked."""
+        """Whether the document's row has been unpacked."""
         return self._row is not None
 
     def drop_row(self) -> None:
-        """Discard the unpacked row if there is also a packed row, which needs much less memory."""
+        """Discard the unpacked row if the document also has a packed row, which needs much less memory."""
         if self._packed is not None:
             self._row = None
 
     def has_row_of(self, other: "Document") -> bool:
-        """Whether the two documents share one row. They do if one is a copy of the other."""
+        """Return whether the two documents share one row, because one is a copy of the other."""
         if self._packed is not None:
             return (self._packed, self._at, self.status) == (other._packed, other._at, other.status)
         return self._row is other._row
@@ -96,7 +96,7 @@ class Document:
 
     @property
     def values(self) -> tuple[Any, ...]:
-        """Values of the attributes, in the order of `type.attributes`."""
+        """The values of the attributes, in the order of `type.attributes`."""
         return self.row[VALUES]
 
     @property
@@ -117,25 +117,25 @@ class Document:
 
     @property
     def locale(self) -> str:
-        """The locale code. If the content type is not localized, this is the default locale."""
+        """The locale code. If the content type is not localized, this is the site's default locale."""
         return self.key[2]
 
     def get(self, name: str) -> Any:
-        """Return the value in a column. Raises KeyError if the content type does not have the column."""
+        """Return the value in a column. Raises KeyError if the content type does not have this column."""
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """Return a copy to use in a different index."""
+        """Return a copy, which a different index can use."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
-        """Return a copy with new values for some columns. `values` maps column names to values."""
+        """Return a copy in which some values are replaced. `values` maps column names to the new values."""
         row = (values.get(name, value) for name, value in zip(self.type.columns, self.row, strict=True))
         return Document(self.type, tuple(row), self.status, self.path)
 
     def as_draft(self) -> "Document":
-        """Return a copy with the status draft. It is used for requests with `status=draft` if there is no
-        separate draft.
+        """Return a copy with the status `draft`. Requests with `status=draft` return this copy if the
+        document has no separate draft.
         """
         return self._of_status(DRAFT)
 
@@ -159,8 +159,8 @@ def make(
     """Create a document.
 
     `values` are in the order of the content type's attributes. `timestamps` are createdAt, updatedAt and
-    publishedAt; for a draft, publishedAt is None. `number` is the numeric id. By default, it is derived from
-    the documentId.
+    publishedAt; for a draft, publishedAt is None. `number` is the numeric id. By default, the numeric id is
+    derived from the documentId.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -169,14 +169,14 @@ def make(
 
 
 def default_order(document: Document) -> Key:
-    """Return the sort key for requests without `sort`. Documents are sorted by createdAt, then documentId and
-    then locale (for `locale=*`).
+    """Return the key by which documents are sorted if a request has no `sort` parameter: by createdAt, then
+    documentId, then locale (for `locale=*`).
     """
     return document.key
 
 
 def column_of(documents: Iterable[Document], at: int) -> list[Any]:
-    """Return the values of the documents in the column at position `at`. Packed rows are not unpacked."""
+    """Return the documents' values in the column at position `at`. Packed rows are not unpacked."""
     values, columns = [], dict[PackedRows, Sequence[Any]]()
     for document in documents:
         packed = document._packed
@@ -192,13 +192,13 @@ def column_of(documents: Iterable[Document], at: int) -> list[Any]:
 
 
 def in_packed_order(documents: Iterable[Document]) -> list[Document]:
-    """Sort documents in the order of their packed rows."""
+    """Sort documents in the order in which the packed rows contain them."""
     return sorted(documents, key=lambda document: (id(document._packed), document._at))
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split the documents into runs without changing their order. The rows in each run are adjacent in the
-    same packed rows.
+    """Split documents into runs without changing their order. The rows of the documents in a run are adjacent
+    in the same packed rows.
     """
     runs: list[Run] = []
     for i, document in enumerate(documents):
@@ -211,7 +211,7 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that consist of exactly these documents in this order. If there are none, return
+    """Return the packed rows that contain exactly these documents in this order. If there are none, return
     None.
     """
     [(packed, first, last), *others] = find_runs(documents)
@@ -223,5 +223,5 @@ def _without_publication(row: Row) -> Row:
 
 
 def equal(old: Document, new: Document) -> bool:
-    """Whether two documents have the same type, status and row."""
+    """Return whether two documents have the same type, status and row."""
     return same_values(old.row, new.row) and old.status == new.status and old.type is new.type

@@ -1,4 +1,4 @@
-"""Conversion of a document's values to and from the parsed tree of its file."""
+"""Conversion of a document's values to and from the parsed tree of its file (mappings, lists and strings)."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +21,9 @@ _TEMPORAL = frozenset({"date", "time", "datetime", "timestamp"})
 
 
 def encode(attribute: Attribute, value: Any) -> Any:
-    """Return the value of an attribute as a tree. Dates and timestamps become Plain, which is written without
-    quotes.
+    """Convert an attribute's value to the tree that is written to a file.
+
+    Dates and timestamps become Plain, which is written without quotes.
     """
     if value is None:
         return None
@@ -49,12 +50,15 @@ def _component(component: Component) -> dict[str, Any]:
 
 
 def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
-    """Return the trees for the values in a row, by key. Empty attributes are omitted, unless they have a
-    default.
+    """Return the tree for each value in a row, by attribute name.
+
+    Empty values are omitted, except if the attribute has a default.
     """
     found: dict[str, Any] = {}
     for attribute, value in zip(type_.attributes.values(), values, strict=True):
-        if not is_empty(value) or attribute.has_default:  # If the key were absent, the default would be read.
+        if (
+            not is_empty(value) or attribute.has_default
+        ):  # If the key were missing, reading would return the default.
             found[attribute.name] = encode(attribute, value)
     return spread(type_, found)
 
@@ -62,7 +66,7 @@ def encode_attributes(type_: Type, values: Any) -> dict[str, Any]:
 def changed_keys(
     type_: Type, old: Mapping[str, Any], new: Mapping[str, Any], tree: Mapping[str, Tree]
 ) -> dict[str, Any]:
-    """Return the trees of those attributes that differ between `old` and `new`, by name.
+    """Return the trees for the attributes that differ between `old` and `new`, by name.
 
     `tree` is the current content of the file. Inside components, unchanged values keep their current tree,
     including unknown keys and omitted defaults.
@@ -122,7 +126,9 @@ def _component_changed(old: Component, new: Component, tree: dict[str, Tree]) ->
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A value that its attribute rejects. It contains the path, message, advice, severity and rule."""
+    """A value that its attribute rejects, with the path, message, advice, severity and rule for
+    the problem.
+    """
 
     path: KeyPath
     message: str
@@ -133,11 +139,11 @@ class Mismatch:
 
 @dataclass(slots=True)
 class Reading:
-    """State of reading one document.
+    """State while the values of one document are being read.
 
-    - `seed`: the text from which component ids are derived.
-    - `wrong`: the mismatches that were found so far.
-    - `masks_hashes`: whether to replace password hashes by "(hidden)" in attributes that are not passwords.
+    - `seed`: the string from which component ids are derived.
+    - `wrong`: the mismatches found so far.
+    - `masks_hashes`: whether to replace password hashes with "(hidden)" in attributes that are not passwords.
     """
 
     types: Mapping[str, Type]
@@ -148,13 +154,13 @@ class Reading:
     def fail(
         self, path: KeyPath, message: str, fix: str = "", *, warning: bool = False, rule: str = "value"
     ) -> None:
-        """Record a mismatch."""
+        """Record a mismatch for the value at `path`."""
         self.wrong.append(Mismatch(path, message, fix, warning, rule))
 
 
 def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading) -> list[Any]:
-    """Return the values of the attributes in a mapping, in the order in which the type defines the
-    attributes.
+    """Return the values of the attributes in a mapping, in the order in which the content type
+    defines them.
     """
     return [
         read_value(a, tree.get(name, ABSENT), (*path, name), reading) for name, a in type_.attributes.items()
@@ -163,7 +169,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 ABSENT: Any = object()
 NULL_TEXT_MESSAGE = 'the text "null" is written in place of null'
-# Types for which an empty text means null: browser-based editors write it for cleared fields.
+# Types for which an empty string means null. Browser-based editors write empty strings for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
     | {"date", "time", "datetime", "timestamp"}
@@ -173,10 +179,10 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Return the value of an attribute. If the key is absent, return the default; if its value is null,
-    return None.
+    """Convert a tree to the value of its attribute.
 
-    For passwords, the default is ignored here. It is applied and hashed when a document is created.
+    If the key is missing, return the attribute's default. If the key's value is null, return None. For a
+    password, the default is ignored here: it is hashed and stored when a document is created.
     """
     kind = attribute.type
     if tree is ABSENT:
@@ -233,7 +239,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         if uid not in attribute.components:
             likeness = (
                 0.9 if uid in reading.types else 0.75
-            )  # An existing component is unlikely to be a typo.
+            )  # The name of an existing component is unlikely to be a typo.
             hint = suggestion(str(uid), attribute.components, likeness)
             takes = ", ".join(attribute.components)
             fix = hint or (f"use one of {takes}" if uid else f"set it to one of {takes}")
@@ -247,7 +253,7 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
 
 
 def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> str:
-    """Return the `documentId` in the file. If it is missing or invalid, return `otherwise`."""
+    """Return the `documentId` that the file contains. If it is missing or invalid, return `otherwise`."""
     written = tree.get("documentId")
     if is_null(written):
         return otherwise
@@ -259,8 +265,8 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
 
 
 def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, reading: Reading) -> str:
-    """Return the timestamp with the key `name` in the file. If it is missing or
-    invalid, return `otherwise`.
+    """Return the timestamp in the file's key `name`. If the timestamp is missing or invalid, return
+    `otherwise`.
     """
     written = tree.get(name)
     if is_null(written):
@@ -274,7 +280,9 @@ def read_own_timestamp(tree: Mapping[str, Tree], name: str, otherwise: str, read
 
 
 def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> str:
-    """Return advice for a key that the type does not define. It never suggests a hidden attribute."""
+    """Return advice for a key that the content type does not define. The advice never mentions a hidden
+    attribute.
+    """
     known = [name for name in type_.attributes if name not in hidden]
     return suggestion(key, known) or f"add it to {type_.path} or remove it"
 
@@ -282,7 +290,7 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
 def warn_unknown(
     type_: Type, tree: Mapping[str, Tree], path: KeyPath, reading: Reading, allowed: tuple[str, ...]
 ) -> None:
-    """Record a warning for each key that the type does not define. Such keys remain in the file, but
+    """Record a warning for each key that the content type does not define. Such keys remain in the file, but
     responses do not contain them.
     """
     for key in tree:

@@ -11,19 +11,19 @@ from server.documents.values import identify
 
 def name_of(code: str) -> str:
     """Return the display name of a locale, such as `French (fr)` for `fr`. If the language is unknown, return
-    the code.
+    the locale's code.
     """
     name = _names().get(code.replace("_", "-").lower())
     return f"{name} ({code})" if name else code
 
 
 def is_language(code: str) -> bool:
-    """Whether CLDR contains the language in a locale code. The region is ignored."""
+    """Return whether CLDR contains the language in a locale code. The region in the code is ignored."""
     return code.replace("_", "-").partition("-")[0].lower() in _names()
 
 
 def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapping[str, Any]:
-    """Return a locale as JSON. `timestamps` are the times at which the settings were created and last
+    """Return a locale as JSON. `timestamps` are the times at which the site's settings were created and last
     changed.
     """
     created, updated = timestamps
@@ -42,11 +42,11 @@ def describe(code: str, settings: Settings, timestamps: tuple[str, str]) -> Mapp
 # Saves 0.35 of 0.53 ms per list of locales.
 @cache
 def _names() -> Mapping[str, str]:
-    """Return the English names of the locales in CLDR, by code in lower case. A name is "" if CLDR does not
-    contain one.
+    """Return the English names of the locales in CLDR, by code in lower case. If CLDR has no name for a
+    locale, the name is "".
 
-    The file is generated with Babel by tests/documents/locale_names.py. Babel itself is too large (33 MB) to
-    be a dependency.
+    tests/documents/locale_names.py generates the file of names with Babel. Babel itself is too large (33 MB)
+    to be a dependency.
     """
     lines = Path(__file__).with_name("locale_names.tsv").read_text("utf-8").splitlines()
     return dict(line.split("\t") for line in lines)

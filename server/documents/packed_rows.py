@@ -1,8 +1,8 @@
 """Packed rows: serialized rows of documents. Each row is unpacked only when it is needed.
 
-On a large site, a process needs only a few of the documents. Packed rows use less memory than unpacked ones,
-and forked processes share them. The texts in a column are stored contiguously, so they can be searched
-without unpacking rows.
+On a large site, a process needs only a few of the documents. Packed rows use less memory than unpacked rows,
+and forked processes share packed rows. The texts in a column are stored contiguously, so that they can be
+searched without unpacking rows.
 """
 
 import io
@@ -39,21 +39,21 @@ class PackedTexts:
         self._data, self._starts, self._nulls = data, array("I", starts), nulls
 
     def between(self, first: int, last: int) -> memoryview:
-        """Return the bytes of the texts from index `first` up to, but not including, `last`. Each text is
-        followed by SEPARATOR.
+        """Return the bytes of the texts from index `first` up to, but not including, index `last`. Each text
+        is followed by SEPARATOR.
         """
         return self._data[self._starts[first] : self._starts[last]]
 
     def starts(self, first: int, last: int, shift: int) -> list[int]:
-        """Return the offset of each text from index `first` up to, but not including, `last`.
+        """Return the offset of each text from index `first` up to, but not including, index `last`.
 
-        Offsets are relative to the first of these texts. `shift` is added to each.
+        Offsets are relative to the start of the text at `first`. `shift` is added to each offset.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
 
     def text(self, i: int) -> str | None:
-        """Return one text. If the value is null, return None."""
+        """Return the text at index `i`, or None if the value is null."""
         if i in self._nulls:
             return None
         return str(self._data[self._starts[i] : self._starts[i + 1] - 1], "utf-8", "surrogatepass")
@@ -70,13 +70,13 @@ class PackedRows:
     """Packed rows of documents of one content type.
 
     The data consists of the rows without their texts, followed by the texts in each column. Columns with
-    short values are also stored separately, so that sorting does not need to unpack rows.
+    short values are also stored separately, so that documents can be sorted without unpacking rows.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
 
     def __init__(self, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> None:
-        """`data` starts with these rows. It may be followed by other data."""
+        """Create packed rows from `data`. The data starts with these rows, and other data may follow them."""
         lengths, texts, self._columns, self._constants = facts
         self._starts = array("I", accumulate(array("i", lengths), initial=0))
         self._texts: dict[int, Any] = {}
@@ -89,12 +89,12 @@ class PackedRows:
 
     @classmethod
     def read(cls, facts: Facts, data: memoryview, types: Mapping[str, Type]) -> tuple[Self, memoryview]:
-        """Read the rows at the start of `data`. Return the rows, and the data that follows them."""
+        """Read the rows at the start of `data`. Return these rows, and the data that follows them."""
         rows = cls(facts, data, types)
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """Return the facts and the data in the form that `pack_rows` creates."""
+        """Return the facts and the data, in the form in which `pack_rows` returns them."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class PackedRows:
         return column
 
     def texts(self, at: int) -> PackedTexts | None:
-        """Return the texts in a column. If the column contains values that are not texts, return None."""
+        """Return the texts in a column. If some values in the column are not texts, return None."""
         constant = self._constants.get(at)
         if at in self._constants and (constant is None or isinstance(constant, str)):
             return PackedTexts.repeated(constant, len(self))
@@ -135,7 +135,7 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows. Return the facts and the data, from which `PackedRows.read` recreates the rows."""
+    """Pack rows. Return their facts and data, from which `PackedRows.read` recreates the rows."""
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -153,8 +153,9 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Return the facts after adding constant columns. `added` maps positions to values. `width` is the
-    resulting number of columns.
+    """Return the facts after adding columns that have the same value in all rows.
+
+    `added` maps the columns' positions to their values. `width` is the resulting number of columns.
     """
     if not added:
         return facts
@@ -190,7 +191,7 @@ def dump(values: Iterable[Any]) -> list[bytes]:
 
 
 def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
-    """Unpickle a value. Raises ValueError if the bytes are not from `dump`."""
+    """Unpickle a value. Raises ValueError if `dump` did not create the bytes."""
     try:
         return _Unpickler(data, types).load()
     except (pickle.UnpicklingError, EOFError, KeyError, TypeError, IndexError, AttributeError) as error:
@@ -198,7 +199,7 @@ def load(data: bytes | memoryview, types: Mapping[str, Type]) -> Any:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that replaces a content type by its uid."""
+    """Pickler that stores only the uid of a content type."""
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) else None

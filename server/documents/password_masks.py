@@ -1,5 +1,5 @@
-"""Masks for password hashes. Responses never contain a hash, even if the attribute that contains it is no
-longer a `password`.
+"""Masks for password hashes. Responses never contain a hash, even if the attribute with the hash is no longer
+of the type `password`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Path rules. They map a path to a content type, name, locale and draft status (docs/files.md).
+"""Path rules, which map the path of a file to a content type, name, locale and draft status (docs/files.md).
 
 Paths are relative to the site's folder. Folders are separated by `/`, as in git.
 """
@@ -23,7 +23,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The meaning of a path: content type, name, locale and status."""
+    """What a file's path says about its document: the content type, name, locale and draft status."""
 
     type: Type
     name: str
@@ -32,13 +32,15 @@ class Claim:
 
     @property
     def document_id(self) -> str:
-        """The documentId. A file can override it with its own documentId."""
+        """The documentId that follows from the path. The file can override it by containing a
+        `documentId`.
+        """
         return id_of_name(self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """The path rules that result from a schema and a list of locales."""
+    """The path rules for a schema and the locales in a site's settings."""
 
     schema: Schema
     settings: Settings
@@ -53,21 +55,23 @@ class Layout:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str], Type]]:
-        """All patterns in `options.files`. More specific patterns come first."""
+        """All patterns in `options.files`, the most specific ones first."""
         found = [(p, t) for t in self.schema.content_types for p in t.files]
         return [(p, _compile(p), t) for p, t in sorted(found, key=lambda each: _precision(each[0]))]
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        """The folders that can contain documents. None of them is inside another one. `""` is the site's
-        folder.
+        """The folders that can contain documents. No root is inside another one. `""` is the
+        site's folder.
         """
         found = {CONTENT, *(_fixed_folder(p) for t in self.schema.content_types for p in t.files)}
         return tuple(sorted(f for f in found if not any(f != o and _inside(f, o) for o in found)))
 
     @cached_property
     def rules(self) -> tuple[object, ...]:
-        """Everything that determines which document a path belongs to, and whether it may be a draft."""
+        """All settings and schema options that determine which document a path belongs to, and whether it can
+        be a draft.
+        """
         types = (
             (t.uid, t.kind, t.singular, t.plural, t.files, t.localized, t.draft_publish, t.draft_key)
             for t in sorted(self.schema.content_types, key=lambda each: each.uid)
@@ -75,7 +79,7 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim for a path. If the path cannot be that of a document, return None."""
+        """Return the claim for a path. If documents can't have this path, return None."""
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -88,7 +92,7 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the path for a claim. This is the inverse of `claim`.
+        """Return the file path for a claim. This is the inverse of `claim`.
 
         If `options.files` contains several patterns, `pattern` selects one of them.
         """
@@ -111,8 +115,9 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path for a different version (draft or locale) of the document at `path`. Return None if
-        `path` is not that of a document.
+        """Return the path for a different version (draft or locale) of the document at `path`.
+
+        Return None if documents can't have the path `path`.
         """
         claim = self.claim(path)
         if claim is None:
@@ -148,7 +153,9 @@ class Layout:
         return claim if claim and claim.name == claim.type.singular else None
 
     def _claim_of_name(self, type_: Type, name: str) -> Claim:
-        """Return the claim for a name that may have suffixes: NAME, NAME.fr, NAME.draft or NAME.fr.draft."""
+        """Return the claim for a name with optional suffixes, such as `hello`, `hello.fr`, `hello.draft` or
+        `hello.fr.draft`.
+        """
         name, draft = _cut_draft(type_, name)
         locale = self.settings.locales.default
         if type_.localized:
@@ -159,15 +166,18 @@ class Layout:
 
 
 def is_partial(path: str) -> bool:
-    """Whether site generators include this file in other pages instead of publishing it as a page. An example
-    is `_note.mdx`. Hugo's `_index.md` is a page.
+    """Return whether site generators include this file in other pages instead of publishing it as a page.
+
+    For example, `_note.mdx` is included in other pages. But Hugo's `_index.md` is a page.
     """
     name = path.rpartition("/")[2]
     return name.startswith("_") and name.partition(".")[0] != "_index"
 
 
 def is_draft_name(path: str) -> bool:
-    """Whether a file is named as a draft, `NAME.draft`. If its type has no drafts, it is a document."""
+    """Return whether a file has the name of a draft, such as `hello.draft.md`. If its content type has no
+    drafts, the file is a normal document.
+    """
     stem = PurePosixPath(path).stem
     return stem.endswith(_DRAFT_SUFFIX) and stem != _DRAFT_SUFFIX
 
@@ -186,19 +196,19 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _initial(name: str) -> str:
-    """Return the value for `{initial}` in the path of a document, such as `a` for `Aave`."""
+    """Return the value for `{initial}` in a document's path, such as `a` for the name `Aave`."""
     return name[:1].lower()
 
 
 def _precision(pattern: str) -> tuple[bool, int]:
-    """Return the sort key of a pattern. Patterns with `{name}` in a folder come first, then patterns with
-    more literal text.
+    """Return the key by which patterns are sorted. Patterns with `{name}` in a folder come first, then
+    patterns with more literal text.
     """
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 
 
 def _fixed_folder(pattern: str) -> str:
-    """Return the deepest folder that contains all paths that a pattern can match."""
+    """Return the deepest folder that contains all paths that the pattern can match."""
     return pattern.partition("{")[0].rpartition("/")[0]
 
 

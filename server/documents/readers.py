@@ -1,7 +1,7 @@
-"""Readers that convert trees to attribute values. The table READERS contains one function for each attribute
-type.
+"""Readers, which convert parsed trees to attribute values. The table READERS contains one reader for each
+attribute type.
 
-Components and dynamic zones are read in `documents.encode`.
+Components and dynamic zones are converted in `documents.encode`.
 """
 
 import math
@@ -24,7 +24,9 @@ _FALSE_WORDS = frozenset({"false", "no", "off"})
 
 
 class Unreadable(ValueError):
-    """Raised by a reader if a tree is invalid. It describes the expected value, and how to fix the file."""
+    """Raised by a reader for an invalid value. The error describes the expected value, and how to fix the
+    file.
+    """
 
     def __init__(self, expected: str, fix: str = "") -> None:
         super().__init__(expected)
@@ -140,14 +142,16 @@ def _block(tree: Tree, attribute: Attribute) -> Any:
 
 
 def _block_text(key: str, tree: Tree) -> Any:
-    """Return the text in a member, even if it looks like a number. All members except `text` can be null."""
+    """Return a member's value as text, even if it looks like a number. All members except
+    `text` can be null.
+    """
     if isinstance(tree, str) and (key == "text" or not is_null(tree)):
         return str(tree)
     return None if is_null(tree) else typed(tree)
 
 
 def read_target(tree: Tree, attribute: Attribute) -> Any:
-    """Return one target of a relation or media attribute, in the form in which rows contain it. Raises
+    """Convert one target of a relation or media attribute to the form in which rows contain it. Raises
     Unreadable.
     """
     if attribute.type == "media":

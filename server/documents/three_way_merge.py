@@ -1,7 +1,7 @@
 """Three-way merge: combines two changes to the same document, attribute by attribute.
 
-Components in a list are matched by id. The remaining ones are matched by content, and then by position and
-type.
+The components in a list are matched first by id. Components without a match are then matched by content, and
+finally by position and type.
 """
 
 from collections import defaultdict, deque
@@ -16,7 +16,7 @@ from server.schema.model import Attribute, Type
 
 # --- components -----------------------------------------------------------------------------------
 
-MAX_COMPARED_PAIRS = 10_000  # With more pairs, components are matched only by order.
+MAX_COMPARED_PAIRS = 10_000  # If there are more pairs, components are matched only by order.
 
 
 def places_in(
@@ -24,8 +24,9 @@ def places_in(
 ) -> list[int | None]:
     """For each component in `later`, return its index in `base`, or None if the component is new.
 
-    If `by_id` is set, components are first matched by id. This is valid only if `later` was created from
-    `base`. In a list that was read from a file, an id only depends on the index.
+    If `by_id` is set, components are matched by id first. This is valid only if `later` was created from
+    `base`. If `later` was read from a file instead, an id says nothing about the component, because it only
+    depends on the component's index.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -56,9 +57,9 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group the unmatched components by the matched component before them.
+    """Group the unmatched components by the matched component that precedes them.
 
-    Each group consists of the indexes in the later list and the indexes in the base.
+    Each group consists of indexes in the later list and indexes in the base.
     """
     left: defaultdict[int, list[int]] = defaultdict(list)
     behind = -1
@@ -83,7 +84,8 @@ def _likely(
     in `base`.
 
     Two matching components must have at least `common` equal values. Pairs with more equal values are matched
-    first. Among these, pairs with closer indexes are matched first.
+    first. If two pairs have the same number of equal values, the pair whose indexes are closer is matched
+    first.
     """
     if len(left) * len(places) > MAX_COMPARED_PAIRS:
         pairs = [(0, 0, i, i) for i in range(min(len(left), len(places))) if not common]
@@ -107,7 +109,7 @@ def _likely(
 
 
 def _common(one: Component, other: Component) -> int:
-    """Return the number of values that are equal in two components and are not empty."""
+    """Return how many values are equal in both components. Empty values are not counted."""
     if one.type is not other.type:
         return 0
     pairs = zip(one.values, other.values, strict=True)
@@ -120,11 +122,11 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key]) -> list[Key] | None:
-    """Merge the orders of both sides. If both sides reordered the remaining keys in different ways, return
-    None.
+    """Merge the order of the keys on both sides. Return None if both sides reordered the keys in different
+    ways.
 
     Keys that one side removed are omitted. A key that one side added is placed after the key that precedes it
-    on that side. If both sides added keys at the same position, those from theirs come first.
+    on that side. If both sides added keys at the same position, the keys from `theirs` come first.
     """
     base, ours, theirs = (tuple(dict.fromkeys(keys)) for keys in (base, ours, theirs))
     kept = set(base) & set(ours) & set(theirs)
@@ -141,8 +143,9 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 
 
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
-    """Insert the missing keys into `merged`. Each is placed after its predecessor, and after all keys in
-    `passed` that follow the predecessor.
+    """Insert the keys that `merged` does not yet contain.
+
+    Each key is placed after its predecessor, and after all keys in `passed` that follow the predecessor.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
@@ -174,9 +177,9 @@ _TEXT_TYPES = frozenset({"text", "richtext"})
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """A value that both sides changed in different ways. None means that the value, component or document
-    does not exist.
+    does not exist on that side.
 
-    `path` consists of names and list indexes in the base. It is empty if one side deleted the document and
+    `path` consists of names and of list indexes in the base. It is empty if one side deleted the document and
     the other side changed it.
     """
 
@@ -188,8 +191,9 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """Result of a merge: the values by attribute, or None if the document is deleted. For conflicts, it
-    contains the value from theirs.
+    """Result of a merge: the merged values by attribute, or None if the document is deleted.
+
+    For each conflict, the result contains the value from `theirs`.
     """
 
     values: dict[str, Any] | None
@@ -205,12 +209,12 @@ def merge(
     *,
     by_id: bool = False,
 ) -> Merged:
-    """Merge `ours` and `theirs`, two versions that were both created from `base`. None means that the
+    """Merge two versions, `ours` and `theirs`, which were both created from `base`. None means that the
     document does not exist.
 
-    Values are given by attribute, as in rows. For the inverse sides of relations, the values from theirs are
-    used without merging. Components that exist in theirs keep the ids that they have there. `by_id` means
-    that the component ids in ours correspond to those in the base.
+    Values are given by attribute, as in rows. For the inverse sides of relations, the values from `theirs`
+    are used without merging. A component that exists in `theirs` keeps the id that it has in `theirs`.
+    `by_id` means that the component ids in `ours` correspond to the ids in `base`.
     """
     if ours is None or theirs is None:
         return _merge_missing(type_, base, ours, theirs)
@@ -227,7 +231,7 @@ def merge(
 
 
 def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs: Values | None) -> Merged:
-    """Merge a document that does not exist on at least one of the sides."""
+    """Merge a document that does not exist in at least one of `base`, `ours` and `theirs`."""
     left = ours or theirs
     if left is None or base is None:
         return Merged(dict(left) if left is not None else None)
@@ -239,17 +243,15 @@ def _merge_missing(type_: Type, base: Values | None, ours: Values | None, theirs
 
 @dataclass(slots=True)
 class _Merging:
-    """State of one merge. It contains the function that merges texts, and the conflicts that were found so
-    far.
-    """
+    """State of one merge: the function that merges texts, and the conflicts found so far."""
 
     merge_text: MergeText
     by_id: bool
     conflicts: list[Conflict] = field(default_factory=list)
 
     def value(self, attribute: Attribute, base: Any, ours: Any, theirs: Any, path: KeyPath) -> Any:
-        """Merge the values of an attribute. If there is a conflict, record it and return the value from
-        theirs.
+        """Merge the values of an attribute. If there is a conflict, record the conflict and return the value
+        from `theirs`.
         """
         if same_values(ours, base) or same_values(ours, theirs):
             return theirs
@@ -272,7 +274,7 @@ class _Merging:
         return theirs
 
     def _component(self, base: Component, ours: Component, theirs: Component, path: KeyPath) -> Component:
-        """Merge a component that exists on both sides and in the base. All three must have the same type."""
+        """Merge a component that exists in `base`, `ours` and `theirs`, and has the same type in each."""
         attributes = theirs.type.attributes.values()
         values = (
             self.value(attribute, before, mine, other, (*path, attribute.name))
@@ -314,8 +316,8 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components on both sides by key. The key is the index in the base. An added component gets a
-    new key.
+    """Return the components on both sides by key. The key is the component's index in the base. A component
+    that was added gets a new key.
 
     If both sides added the same component, it gets the same key on both sides.
     """

@@ -1,7 +1,7 @@
 """Dates, times and timestamps in the format that the API uses.
 
-A timestamp is a string such as `2024-01-02T03:04:05.678Z`. It is always in UTC and contains milliseconds. So
-timestamps can be sorted as strings and returned without conversion.
+A timestamp is a string such as `2024-01-02T03:04:05.678Z`. It is always in UTC and contains milliseconds, so
+that timestamps can be sorted as strings and returned without conversion.
 """
 
 import re
@@ -26,7 +26,7 @@ _EPOCH_MS = re.compile(r"(-?\d{9,16})(?:\.0+)?", re.ASCII)  # A JSON number may 
 
 
 def from_datetime(value: datetime) -> str:
-    """Return the timestamp for a datetime with a time zone. It is truncated to milliseconds."""
+    """Return the timestamp for a datetime with a time zone, truncated to milliseconds."""
     value = value.astimezone(UTC)
     return f"{value:%Y-%m-%dT%H:%M:%S}.{value.microsecond // 1000:03d}Z".rjust(24, "0")
 
@@ -46,8 +46,8 @@ def now() -> str:
 def read_timestamp(text: str) -> str:
     """Parse a date and time in ISO 8601, or milliseconds since 1970. Return the timestamp.
 
-    If the time is missing, it is midnight. If the time zone is missing, it is UTC. Raises ValueError if the
-    text is invalid or the day does not exist.
+    If the text contains no time, midnight is used. If it contains no time zone, UTC is used. Raises
+    ValueError if the text is invalid or the day does not exist.
     """
     text = text.strip()
     if _CANONICAL.fullmatch(text):
@@ -72,8 +72,8 @@ def read_timestamp(text: str) -> str:
 
 
 def read_partial_timestamp(text: str) -> str:
-    """Parse a timestamp in a filter. In addition to the forms that `read_timestamp` accepts, parts may be
-    missing.
+    """Parse a timestamp in a filter. It accepts the same forms as `read_timestamp`, and also forms in which
+    parts are missing.
 
     Examples: `2024`, `2024-05`, `20240515`, `2024-136`, `2024-W20-3`, each optionally followed by `T12`,
     `T1200` and so on. A missing part has its lowest value. Milliseconds since 1970 may have any number of
@@ -95,7 +95,9 @@ def read_partial_timestamp(text: str) -> str:
 
 
 def _first_day(found: re.Match[str]) -> str:
-    """Return the first day of a year, month or week. For a full date, return that date. Raises ValueError."""
+    """Return the first day of a year, month or week. A full date is returned as it is. Raises ValueError if
+    the day does not exist.
+    """
     year = int(found[1])
     if found["day"]:
         first = date(year, 1, 1) + timedelta(days=int(found["day"]) - 1)
@@ -122,7 +124,9 @@ def _from_epoch_ms(value: int) -> str:
 
 
 def read_date(text: str) -> str:
-    """Parse a date, or the date in a timestamp. Return it in the form `2024-02-29`. Raises ValueError."""
+    """Parse a date, or a timestamp that starts with a date. Return the date in the form `2024-02-29`. Raises
+    ValueError.
+    """
     text = text.strip()
     found = _DATE.match(text)
     if not found or (found.end() != len(text) and not _TIMESTAMP.fullmatch(text)):
@@ -131,7 +135,9 @@ def read_date(text: str) -> str:
 
 
 def read_time(text: str) -> str:
-    """Parse `10:20`, `10:20:30` or `10:20:30.123`, and return it as `10:20:30.123`. Raises ValueError."""
+    """Parse a time such as `10:20`, `10:20:30` or `10:20:30.123`. Return the time in the form `10:20:30.123`.
+    Raises ValueError.
+    """
     found = _TIME.fullmatch(text.strip())
     if not found:
         raise ValueError(text)

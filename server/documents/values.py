@@ -1,4 +1,4 @@
-"""Values of attributes: components, empty values, equality, and derived ids."""
+"""Values of attributes: components, empty values, equality, and ids derived from strings."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -9,9 +9,11 @@ from server.schema.model import Attribute, Type
 
 
 class Component:
-    """A component in a document. It has a type and a row, which consists of the id and the attribute values.
+    """A component in a document. It has a type and a row, which consists of the component's id and attribute
+    values.
 
-    Equality ignores ids, because they are derived from positions.
+    Two components can be equal even if their ids differ, because an id is derived from the component's
+    position.
     """
 
     __slots__ = ("row", "type")
@@ -52,8 +54,8 @@ def components_in(value: Any) -> tuple[Component, ...]:
 def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, Component]]:
     """Yield the path and the component for each component in the value of an attribute.
 
-    `path` is the path of the attribute. In a list, the index of the component is appended. If the attribute
-    does not contain components, nothing is yielded.
+    `path` is the path of the attribute. In a list, the index of the component is appended to the path. If the
+    attribute does not contain components, nothing is yielded.
     """
     if attribute.holds_components:
         for i, component in enumerate(components_in(value)):
@@ -61,40 +63,42 @@ def components_at(attribute: Attribute, value: Any, path: KeyPath) -> Iterator[t
 
 
 def empty_value(attribute: Attribute) -> Any:
-    """Return the empty value for an attribute. It is () for relations, media and lists of components, and
-    None for all other attributes.
+    """Return the empty value for an attribute: () for relations, media and lists of components, and None for
+    all other attributes.
     """
     listed = attribute.holds_components and attribute.to_many
     return () if listed or attribute.has_targets else None
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value is empty: None or ()."""
+    """Return whether a value is empty: None or ()."""
     return value is None or value == ()
 
 
 def same_values(old: object, new: object) -> bool:
-    """Whether two values or rows have the same JSON. Unlike ==, this distinguishes 1, true and 1.0."""
+    """Return whether two values or rows have the same JSON. Unlike ==, this distinguishes between 1, true and
+    1.0.
+    """
     if old is new or type(old) is type(new) is str:
         return old == new
     return old == new and repr(old) == repr(new)
 
 
 def identify(*parts: str) -> int:
-    """Derive an id of 53 bits from strings. It is the same in every clone of a site, and a JSON number can
+    """Derive a 53-bit id from strings. Every clone of a site derives the same id, and a JSON number can
     represent it exactly.
     """
     return int.from_bytes(blake2b("\0".join(parts).encode(), digest_size=8).digest(), "big") >> 11
 
 
 class Hashed(str):
-    """Hash of a new password. `typed` is the plain text."""
+    """Hash of a new password. `typed` is the password in plain text."""
 
     __slots__ = ("typed",)
     typed: str
 
     def __new__(cls, hashed: str, typed: str) -> "Hashed":
-        """Create a hash from the hashed and the plain text."""
+        """Create an instance from the hash and the password in plain text."""
         made = super().__new__(cls, hashed)
         made.typed = typed
         return made

@@ -3,7 +3,7 @@
 `query.parse` creates a Query from bracket notation and rejects invalid input, so all later steps can rely on
 valid queries. Filters are in negation normal form, which means that `$not` is pushed down to the comparisons.
 Classes that every request instantiates are named tuples, because creating a named tuple takes only a third of
-the time of a frozen dataclass.
+the time that creating a frozen dataclass takes.
 """
 
 from collections.abc import Mapping
@@ -16,8 +16,9 @@ from server.schema.model import Attribute, Type
 
 @dataclass(frozen=True, slots=True)
 class Compare:
-    """A comparison between a column and an operand. If `negated`, it matches values that are not null and
-    fail the comparison.
+    """A comparison between a column and an operand.
+
+    If `negated` is set, it matches values for which the comparison is false. Null never matches.
     """
 
     attribute: Attribute
@@ -29,8 +30,8 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A test whether a relation, media or component attribute is empty. If `null` is false, the attribute
-    must not be empty.
+    """A test whether a relation, media or component attribute is empty. If `null` is false, the test passes
+    if the attribute is not empty.
     """
 
     attribute: Attribute
@@ -44,7 +45,8 @@ class Missing:
 class Through:
     """A condition on related items. At least one document, file or component must match the inner filter.
 
-    `path` is the dotted path of the attribute from the root. It is used in error messages.
+    `path` is the dotted path of the attribute, starting from the requested content type. Error messages
+    contain this path.
     """
 
     attribute: Attribute
@@ -56,14 +58,14 @@ class Through:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """A conjunction of filters. Without parts, it matches everything."""
+    """A conjunction of filters. Without parts, it matches every document."""
 
     parts: tuple["Filter", ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """A disjunction of filters. Without parts, it matches nothing."""
+    """A disjunction of filters. Without parts, it matches no document."""
 
     parts: tuple["Filter", ...]
 
@@ -74,7 +76,7 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute in the path to a sort key, and the type to which the attribute leads."""
+    """One attribute in the path to a sort key, and the type of the items that the attribute contains."""
 
     attribute: Attribute
     at: int
@@ -108,8 +110,9 @@ ALL_FIELDS = Selection()
 class Node:
     """One populated attribute.
 
-    - `selections`: what to return from items of each type, by uid. Items of other types are omitted.
-    - `attribute` is None for localizations.
+    - `selections`: what to return from items of each type, by uid. Items of types without a selection are
+      omitted.
+    - `attribute` is None if the populated attribute is `localizations`.
     - `count`: return only the number of items.
     """
 
@@ -121,8 +124,9 @@ class Node:
 
 
 class Page(NamedTuple):
-    """The part of a list to return. It is requested either by page or by offset. If `with_count` is set, the
-    response contains the total number of documents.
+    """The part of a list to return, requested either by page or by offset.
+
+    If `with_count` is set, the response contains the total number of documents.
     """
 
     start: int
@@ -135,9 +139,9 @@ class Query(NamedTuple):
     """A request for documents of one content type.
 
     - `locales`: the locales to search if the content type is localized. None means the site's default locale.
-    - `drafts`: the uids of the types whose drafts may be read.
-    - `text`: the text to search for (`_q`).
-    - `publication`: the value of `publicationFilter`.
+    - `drafts`: the uids of the content types whose drafts may be read.
+    - `text`: the text to search for, from the parameter `_q`.
+    - `publication`: the value of the parameter `publicationFilter`.
     - `with_status`: whether to return the publication status of each document (published, modified or draft).
     """
 

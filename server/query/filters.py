@@ -1,8 +1,8 @@
 """Parser for the `filters` parameter. The resulting filter is in negation normal form.
 
-This means that `$not` is pushed down to the comparisons, so only comparisons, "and" and "or" remain. The
-result is the same as with SQL's three-valued logic on joined rows, which clients expect. For example,
-`$not[tags][name]=red` finds documents with at least one tag that is not red.
+Negation normal form means that `$not` is pushed down to the comparisons, so only comparisons, "and" and "or"
+remain. The filter has the same result as SQL's three-valued logic on joined rows, which clients expect. For
+example, `$not[tags][name]=red` finds documents with at least one tag that is not red.
 """
 
 import re
@@ -24,7 +24,9 @@ _DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters") -> Filter:
-    """Parse a parameter that contains filters. If it is empty, return NO_FILTER. Raises ValidationError."""
+    """Parse a parameter that contains filters. Raises ValidationError. If the parameter is empty, return
+    NO_FILTER.
+    """
     if value is None or value == "":
         return NO_FILTER
     if not isinstance(value, dict | list):
@@ -37,8 +39,8 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. In its methods, `negated` is true inside an odd
-    number of `$not` operators.
+    """Parser for one parameter. In its methods, `negated` is true inside an odd number of
+    `$not` operators.
     """
 
     schema: Schema
@@ -46,7 +48,7 @@ class _FilterParser:
     mistakes: Mistakes = field(default_factory=Mistakes)
 
     def group(self, type_: Type, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse an object or a list of objects. A document must meet all conditions in it."""
+        """Parse an object or a list of objects. A document must meet all conditions in the object or list."""
         if qs.is_list(value):
             return _combine([self.group(type_, item, path, negated) for item in qs.items(value)], negated)
         if isinstance(value, dict):
@@ -55,7 +57,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key in an object: a logical operator or an attribute."""
+        """Parse one key and its value in an object. The key is a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -72,8 +74,8 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the right-hand side of a scalar filter. It is a value, a list of values, or an object with
-        operators.
+        """Parse the value that a filter contains for a scalar attribute: a value, a list of values, or an
+        object with operators.
         """
         if qs.is_list(value):
             items = qs.items(value)
@@ -89,7 +91,7 @@ class _FilterParser:
     def operator(
         self, at: int, attribute: Attribute, key: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse an operator for a scalar attribute. It is either a comparison or a logical operator."""
+        """Parse an operator for a scalar attribute, which is either a comparison or a logical operator."""
         if key == "$not":
             return self.scalar(at, attribute, value, path, not negated)
         if key in LOGIC:
@@ -141,8 +143,8 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Return the value of a filter such as `filters[author]=…` as an object whose keys are operators and
-    attributes.
+    """Return a filter's value as an object whose keys are operators and attributes. For example,
+    `filters[author]=…` has a value that may not be an object.
     """
     if qs.is_list(value):
         items = qs.items(value)
@@ -153,7 +155,9 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _compose_names(value: Any) -> Any:
-    """Convert the ids and file names in a value to the Unicode form NFC, which the index uses."""
+    """Convert the ids and file names in a filter's value to the Unicode form NFC, because the index contains
+    them in this form.
+    """
     if isinstance(value, dict):
         return {key: _compose_names(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -182,7 +186,7 @@ def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, n
 
 
 def _has_conditions(value: Any) -> bool:
-    """Whether a value contains conditions. Otherwise, it contains operands."""
+    """Return whether a value contains conditions instead of operands."""
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -197,8 +201,8 @@ def _conditions(value: Any, key: str) -> list[Any]:
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
-    """Combine parts with "and". If `negated`, combine them with "or" instead, because each part is already
-    negated.
+    """Combine filters with "and". If `negated` is set, combine them with "or" instead, because each part is
+    already negated.
     """
     if len(parts) == 1:
         return parts[0]
@@ -231,7 +235,7 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list. With a list, `$eq` means `$in`, and `$ne` means `$notIn`. All other
+    """Parse a comparison with a list of values. `$eq` then means `$in`, and `$ne` means `$notIn`. All other
     operators accept only a single value.
     """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
@@ -241,8 +245,8 @@ def _compare_many(
 
 
 def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
-    """Convert an operand to the form in which the attribute is stored. So comparisons do not need to convert
-    values.
+    """Convert an operand to the form in which the attribute's values are stored, so that comparisons need no
+    conversion.
     """
     text = _text(value, dotted)
     if attribute.type in ("json", "array", "blocks") or attribute.group == "string":

@@ -1,4 +1,4 @@
-"""The content types that a query depends on. They determine which changes can affect the response."""
+"""The content types that a query depends on, which determine which changes can affect the response."""
 
 from collections.abc import Iterator, Set
 
@@ -12,7 +12,7 @@ def mentions(query: Query, uids: Set[str]) -> bool:
 
 def mentioned_types(query: Query) -> Iterator[str]:
     """Yield the uids of all content types and components that a query depends on. The same uid may be yielded
-    more than once.
+    several times.
     """
     yield query.type.uid
     yield from _types_in_selection(query.selection)

@@ -1,8 +1,7 @@
-"""Table of filter operators. It contains the name, the operand, a description and the predicate for each
-operator.
+"""Table of filter operators, with each operator's name, operand, description and predicate.
 
-As in SQL, a comparison with null is never true, except with $null and $notNull. Text is compared by code
-point. Operators with the suffix `i` ignore case.
+As in SQL, a comparison with null is never true, except with `$null` and `$notNull`. Texts are compared by
+code point. Operators with the suffix `i` ignore case.
 """
 
 import json
@@ -17,8 +16,8 @@ Predicate = Callable[[Any, Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator. `predicate(document value, operand)` returns whether the value matches. If `folds` is
-    set, the operator ignores case.
+    """One filter operator. `predicate(document value, operand)` returns whether the value matches. If `folds`
+    is set, the operator ignores case.
     """
 
     name: str
@@ -29,8 +28,8 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text, for operators that compare texts. If the value is not a text, it is serialized
-    as JSON.
+    """Return a value as text, for operators that compare texts. A value that is not a text is serialized as
+    JSON.
     """
     if isinstance(value, str):
         return value

@@ -1,8 +1,8 @@
-"""Parser for the parameters of a read request. It converts nested values to a Query.
+"""Parser for the parameters of a read request, which converts the parsed query string to a Query.
 
-tests/conformance/ contains the accepted forms. Unknown parameters are ignored, or rejected if
-`api.strict_params` is set. Unknown keys inside a known parameter are always rejected; the error contains the
-key and its path.
+tests/conformance/ contains the accepted forms. Unknown parameters are ignored, or rejected if the setting
+`api.strict_params` is true. Unknown keys inside a known parameter are always rejected, with an error that
+contains the key and its path.
 """
 
 import re
@@ -28,10 +28,11 @@ _MAX_LIMIT = 10**9
 
 
 def read_page(value: Any, settings: Settings) -> Page:
-    """Parse `pagination`. A size outside the limits is replaced by the nearest limit, as in Strapi.
+    """Parse the `pagination` parameter. A page size outside the limits is replaced with the nearest limit, as
+    in Strapi.
 
-    Raises PaginationError if the request contains both a page and an offset. Raises ValidationError for an
-    invalid number.
+    Raises PaginationError if the request contains both a page and an offset. Raises ValidationError if a
+    number is invalid.
     """
     value = value if isinstance(value, dict) else {}
     by_page, by_offset = {"page", "pageSize"} & value.keys(), {"start", "limit"} & value.keys()
@@ -48,8 +49,8 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if `page` or `pageSize` is a top-level parameter instead
-    of part of `pagination`.
+    """Raise PaginationError if `page` or `pageSize` is a top-level parameter instead of part of
+    `pagination`.
     """
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
@@ -66,10 +67,9 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit`. If `limit` is missing or -1, the number of
-    documents is not limited.
+    """Parse the top-level parameters `start` and `limit`. Raises ValidationError if a number is invalid.
 
-    Raises ValidationError for invalid numbers.
+    If `limit` is missing or -1, the number of documents is not limited.
     """
     start, limit = _whole(params, "start", 0), _whole(params, "limit", -1)
     return Page(start, _MAX_LIMIT if limit == -1 else limit, None)
@@ -103,7 +103,7 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """Return `meta.pagination` for the response."""
+    """Return the response's `meta.pagination`."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -155,8 +155,9 @@ PUBLICATION_FILTERS: Mapping[str, str] = {
 def read_query(
     schema: Schema, settings: Settings, type_: Type, params: Mapping[str, Any], *, many: bool
 ) -> Query:
-    """Parse the parameters of a request for one document. If `many` is set, the request is for a list. Raises
-    ValidationError.
+    """Parse the parameters of a request. Raises ValidationError.
+
+    If `many` is set, the request is for a list. Otherwise, it is for one document.
     """
     if settings.api.strict_params:
         refuse_unknown(params)
@@ -185,8 +186,8 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """Parse filters, sort, fields and populate. If several of them are invalid, the error is about the first
-    one in this order.
+    """Parse filters, sort, fields and populate, in this order. If several of them are invalid, the error is
+    about the first one.
     """
     parsed: dict[str, Any] = {}
     mistakes = Mistakes()
@@ -208,7 +209,7 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters. If `populate` is missing, the default from site.yaml is added."""
+    """Return the parameters. If they do not contain `populate`, add the default from site.yaml."""
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -219,8 +220,8 @@ def _is_paged(params: Mapping[str, Any]) -> bool:
 
 
 def read_locale(value: Any, settings: Settings) -> str:
-    """Parse a locale, or `*` for all locales. If the value is empty, return the default locale. Raises
-    ValidationError.
+    """Parse a locale, or `*` for all locales. Raises ValidationError. If the value is empty, return the
+    site's default locale.
     """
     return "*" if value == "*" else _locale(value, settings)
 
@@ -229,7 +230,8 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
     """Return the locales that a deletion affects. `value` is one locale, a list of locales, or `*` for all
     locales.
 
-    For a content type without locales, the result is always the default locale. Raises ValidationError.
+    For a content type without locales, the result is always the site's default locale. Raises
+    ValidationError.
     """
     if not type_.localized:
         return (settings.locales.default,)
@@ -238,10 +240,10 @@ def deleted_locales(value: Any, type_: Type, settings: Settings) -> tuple[str, .
 
 
 def _locale(value: Any, settings: Settings) -> str:
-    """Parse a locale code. If the value is empty, return the default locale.
+    """Parse a locale code. If the value is empty, return the site's default locale.
 
-    A valid code that is not a locale of the site is accepted, but matches no document, as in Strapi. Raises
-    ValidationError for an invalid code.
+    A valid code that is not among the site's locales is accepted, but matches no document, as in Strapi.
+    Raises ValidationError if the code is invalid.
     """
     if value is None or value == "":
         return settings.locales.default
@@ -253,7 +255,7 @@ def _locale(value: Any, settings: Settings) -> str:
 def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
-    """Return the locales to search. If there is a filter on `locale`, the parameter `locale` is ignored and
+    """Return the locales to search. If the request filters by `locale`, the parameter `locale` is ignored and
     all locales are searched.
 
     If `many` is set, the parameter may also be a list or `*`.
@@ -274,7 +276,7 @@ def _locales(
 def written_locale(value: Any, type_: Type, settings: Settings) -> str:
     """Return the locale that a write changes. Raises ValidationError if the site does not have this locale.
 
-    For a content type without locales, the result is always the default locale.
+    For a content type without locales, the result is always the site's default locale.
     """
     if not type_.localized or value is None or value == "":
         return settings.locales.default
@@ -286,7 +288,7 @@ def written_locale(value: Any, type_: Type, settings: Settings) -> str:
 
 
 def read_status(value: Any) -> str:
-    """Parse `published` or `draft`; the default is `published`. Raises ValidationError."""
+    """Parse a status, which is `published` (the default) or `draft`. Raises ValidationError."""
     if value is None or value == "":
         return "published"
     if value not in STATUSES:
@@ -296,7 +298,9 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse `status`. In the Strapi 4 format, `publicationState=preview` also selects drafts."""
+    """Parse the parameter `status`. In the Strapi 4 format, `publicationState=preview` also
+    selects drafts.
+    """
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4
         and "status" not in params
@@ -317,7 +321,7 @@ def _publication(value: Any) -> str | None:
 
 
 def _has_published(value: Any) -> str | None:
-    """Convert `hasPublishedVersion`, a deprecated parameter, to a value for `publicationFilter`."""
+    """Convert the deprecated parameter `hasPublishedVersion` to a value for `publicationFilter`."""
     if value is None:
         return None
     if value not in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Parser for the parameters `fields` and `populate`, in all their forms (spec.md 4.5)."""
+"""Parser for the parameters `fields` and `populate`, in all forms that spec.md 4.5 describes."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,8 +17,9 @@ from server.schema.model import Schema, Type
 
 
 def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ...] | None:
-    """Return the names of the requested fields, or None if all are requested. `id` and `documentId` are not
-    included, because responses always contain them.
+    """Return the names of the requested fields, or None if all fields are requested.
+
+    The result does not contain `id` and `documentId`, because responses always contain them.
     """
     if value is None or value == "":
         return None
@@ -32,15 +33,15 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     for name, attribute in selected.items():
         if attribute and not attribute.selectable:
             raise invalid_key(name, name, param)
-    # Use the schema's strings, so caches do not hold a copy of each name.
+    # Use the strings from the schema, so that caches do not store a copy of each name.
     return tuple(attribute.name for attribute in selected.values() if attribute)
 
 
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
-    """Parse `populate` in any form into nodes. Raises ValidationError.
+    """Parse the parameter `populate` in any form into nodes. Raises ValidationError.
 
-    If `forgiving` is set, it is parsed as in Strapi 4: unknown names are ignored, and a list may contain both
-    names and objects.
+    If `forgiving` is set, the parameter is parsed as in Strapi 4: unknown names are ignored, and a list may
+    contain both names and objects.
     """
     if value is None:
         return ()
@@ -85,17 +86,17 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate object for a dotted name such as `author.articles`. Errors about it contain the whole
-    dotted name.
+    """The populate object for a dotted name such as `author.articles`. Errors about this object contain the
+    whole dotted name.
     """
 
 
 @dataclass(slots=True)
 class _PopulateParser:
-    """Parser for one parameter.
+    """Parser for one `populate` parameter.
 
-    `count` is the number of nodes so far. The number is limited, because a short parameter can expand to very
-    many nodes through relations to several content types.
+    `count` is the number of nodes so far. This number is limited, because a short parameter can expand to
+    very many nodes through relations to several content types.
     """
 
     schema: Schema
@@ -106,8 +107,9 @@ class _PopulateParser:
     def nodes(
         self, type_: Type, value: Any, path: AttributePath, above: AttributePath = ()
     ) -> tuple[Node, ...]:
-        """Parse one level. `path` is the prefix for names in errors. `above` contains the attributes that
-        lead to this level.
+        """Parse one level of nested `populate` parameters.
+
+        `path` is the prefix for names in errors. `above` contains the attributes that lead to this level.
         """
         options_by_name = self.normalise(value)
         if isinstance(value, dict) and not qs.is_list(value):
@@ -129,13 +131,13 @@ class _PopulateParser:
         return tuple(node for node in nodes if node is not None)
 
     def normalise(self, value: Any) -> dict[str, Any]:
-        """Convert any form of populate to an object (see `_as_object`)."""
+        """Convert any form of `populate` to an object (see `_as_object`)."""
         return _as_object(_merge_forms(value) if self.forgiving else value)
 
     def node(
         self, type_: Type, name: str, value: Any, path: AttributePath, above: AttributePath
     ) -> Node | None:
-        """Parse one attribute. Return None if its value is false."""
+        """Parse the value for one attribute. Return None if the value is false."""
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
@@ -165,7 +167,7 @@ class _PopulateParser:
     def selection(
         self, type_: Type, options: Mapping[str, Any], path: AttributePath, above: AttributePath
     ) -> Selection:
-        """Parse the fields, filters, sort and populate options of an attribute.
+        """Parse the options fields, filters, sort and populate for one attribute.
 
         In errors about filters and sort, paths start at this attribute.
         """
@@ -173,7 +175,7 @@ class _PopulateParser:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # Parse in the request's order, because its first mistake is reported.
+            # Parse options in the order of the request, because the error is about the first mistake.
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
@@ -182,14 +184,16 @@ class _PopulateParser:
             elif key in ("fields", "filters", "sort"):
                 with self.mistakes:
                     self.narrow(type_, key, value, parsed)
-            elif key != "count" and read_boolean(key) is None:  # ignores keys such as `populate[author][1]=…`
+            elif (
+                key != "count" and read_boolean(key) is None
+            ):  # Keys such as `populate[author][1]=…` are ignored.
                 is_named = key in type_.attributes or (key == "on" and type_.kind == "component")
                 error_path = (*above, key) if is_named else above
                 raise invalid_key(key, ".".join(error_path), "populate")
         return Selection(**parsed)
 
     def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
-        """Parse the fields, filters or sort option of one level and add it to `parsed`."""
+        """Parse one of the options fields, filters and sort, and add the result to `parsed`."""
         if key == "fields":
             parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
@@ -200,10 +204,11 @@ class _PopulateParser:
     def by_type(
         self, targets: list[Type], options: Mapping[str, Any], path: AttributePath
     ) -> dict[str, Selection]:
-        """Return the selection for each type that a dynamic zone or a relation to several types can contain.
+        """Return the selection for each type of item that a dynamic zone or a relation to several types can
+        contain.
 
-        The option `on` sets a selection for each type. Without this option, the same selection is used for
-        all types.
+        The option `on` specifies a selection for each type. Without `on`, the same selection is used for all
+        types.
         """
         for key in options:
             if key not in ("populate", "on", "count"):  # Strapi accepts and ignores `count` here.
@@ -220,10 +225,10 @@ class _PopulateParser:
         return {t.uid: Selection(populate=self.nodes(t, _for_type(t, options_by_name), ())) for t in targets}
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
-        """Parse `on[category.component]=…`. Only the named types are returned, in the order in which the
-        attribute lists them.
+        """Parse the option `on[category.component]=…`. The result contains only the types that the option
+        names, in the order in which the attribute lists them.
 
-        A named type is returned even if its value is `false`.
+        A type is included even if its value is `false`.
         """
         if not isinstance(value, dict):
             raise invalid_key("on", ".".join(path), "populate")
@@ -256,8 +261,8 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert `populate[a]=*&populate=b` to a single object. `qs` parses it as a
-    list of objects and names.
+    """Convert a `populate` that combines several forms to a single object. For example, `qs` parses
+    `populate[a]=*&populate=b` as a list of objects and names.
     """
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
     if not is_numbered and not (isinstance(value, list) and any(isinstance(item, dict) for item in value)):
@@ -269,8 +274,8 @@ def _merge_forms(value: Any) -> Any:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert any form of populate to an object. It maps each attribute to True, False, a string or an object
-    with options.
+    """Convert any form of `populate` to an object that maps each attribute to True, False, a string or an
+    object with options.
     """
     if value is None or value == "":
         return {}
@@ -284,9 +289,7 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError if a list contains items that are not names. The error
-    is identical to Strapi's.
-    """
+    """Raise ValidationError if a list contains items other than names. The error is identical to Strapi's."""
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -295,8 +298,8 @@ def _refuse_objects(value: Any) -> None:
 
 
 def _tree_of(names: Iterable[str]) -> dict[str, Any]:
-    """Convert dotted names to a nested object: `["author", "author.articles"]` → `{"author": {"populate":
-    {"articles": True}}}`.
+    """Convert dotted names to a nested object. For example, `["author", "author.articles"]` is converted to
+    `{"author": {"populate": {"articles": True}}}`.
     """
     tree: dict[str, Any] = {}
     for name in names:
@@ -315,10 +318,10 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options for one populated attribute. Return None if its value is false.
+    """Return the options for one populated attribute. Return None if the attribute's value is false.
 
     Raises ValidationError if the value contains names instead of options. If the first name is an attribute
-    of a target, the error's path includes it.
+    of a target, the error's path includes the name.
     """
     if isinstance(value, dict):
         return value

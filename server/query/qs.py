@@ -1,8 +1,8 @@
-"""Query strings in bracket notation (spec.md 4.4). They are parsed to nested dictionaries and lists of
-strings, and serialized from them.
+"""Query strings in bracket notation (spec.md 4.4). This module parses them to nested dictionaries and lists
+of strings, and serializes such values.
 
-`query.brackets` nests the keys. Before that, this module rejects input that `query.brackets` would guess or
-truncate.
+`query.brackets` builds the nested values. Before that, this module rejects input that `query.brackets` would
+have to guess or truncate.
 """
 
 import itertools
@@ -34,8 +34,8 @@ _ENCODE_OPTIONS = EncodeOptions(encode_values_only=True, strict_null_handling=Tr
 def parse(text: str) -> dict[str, Any]:
     """Parse a query string into nested values, such as `{"filters": {"title": {"$eq": "x"}}, …}`.
 
-    Each leaf is a string or None. Raises ValidationError for malformed percent-encoding, invalid UTF-8 and
-    control characters. Also raises it if the query is too long, is nested too deeply, or has too many
+    Each leaf is a string or None. Raises ValidationError if the query string contains malformed
+    percent-encoding, invalid UTF-8 or control characters, is too long, is nested too deeply, or has too many
     parameters.
     """
     if not text:
@@ -53,7 +53,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def _plain(text: str) -> str:
-    """Decode percent-encoding. Raises ValidationError."""
+    """Decode percent-encoding. Raises ValidationError if it is malformed."""
     if _BAD_ESCAPE.search(text):
         raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
     try:
@@ -63,10 +63,9 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys like JavaScript objects do. Numeric keys come first in ascending order, followed by all other
-    keys.
+    """Sort keys as in JavaScript objects: first the numeric keys in ascending order, then all other keys.
 
-    If a query contains several mistakes, this order determines which mistake the error reports.
+    If a query contains several mistakes, this order determines which mistake the error is about.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -78,8 +77,8 @@ def _numbers_first(value: Any) -> Any:
 
 
 def write(params: Mapping[str, Any]) -> str:
-    """Serialize nested values as a query string. This is the inverse of `parse`. Each leaf is a string or
-    None.
+    """Serialize nested values as a query string. This is the inverse of `parse`. Each leaf must be a string
+    or None.
     """
     return str(encode(dict(params), _ENCODE_OPTIONS))
 
@@ -94,11 +93,11 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Return the parts. If a key is repeated more than MAX_LIST_ITEMS times, its parts get explicit indexes
-    (`a[0]=…`, `a[1]=…`).
+    """Return the parts of a query string. If a key is repeated more than MAX_LIST_ITEMS times, its parts get
+    explicit indexes (`a[0]=…`, `a[1]=…`).
 
-    This does not change the result, but it is faster. Without indexes, items are appended one by one, which
-    takes quadratic time.
+    The indexes do not change the result, but make parsing faster. Without indexes, items are appended one by
+    one, which takes quadratic time.
     """
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
@@ -115,14 +114,16 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items in a list. A sparse or long list can also be an object with numeric keys."""
+    """Return the items in a list. `value` can also be an object with numeric keys, because sparse and long
+    lists are parsed to such objects.
+    """
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
     return list(value)
 
 
 def is_list(value: Any) -> bool:
-    """Return whether a value was written as a list: as `a[]=`, as `a[0]=` or by repeating the key."""
+    """Return whether a parameter was written as a list: as `a[]=…`, as `a[0]=…`, or by repeating the key."""
     return isinstance(value, list) or (
         isinstance(value, dict) and bool(value) and all(map(_INDEX.fullmatch, value))
     )
@@ -134,7 +135,7 @@ BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": Fal
 
 
 def read_boolean(value: object) -> bool | None:
-    """Parse a boolean. Returns None for other values."""
+    """Parse a boolean. Return None for all other values."""
     return BOOLEANS.get(value) if isinstance(value, str) else None
 
 
@@ -144,7 +145,7 @@ def read_boolean(value: object) -> bool | None:
 class Mistakes:
     """Context manager that defers errors in values. Errors in keys are raised immediately.
 
-    After all blocks, `report` raises the first deferred error.
+    After the last `with` block, `report` raises the first deferred error.
     """
 
     __slots__ = ("_first",)
@@ -153,12 +154,12 @@ class Mistakes:
         self._first: ValidationError | None = None
 
     def __enter__(self) -> None:
-        """Enter a block."""
+        """Enter a `with` block."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """If the block raised an error in a value, defer it."""
+        """Defer the error if the `with` block raised an error in a value."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error

@@ -10,15 +10,15 @@ HIDDEN = (
     "createdBy",
     "updatedBy",
     "localizations",
-)  # attributes in Strapi's content types that queries can't use
-HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, only in files
+)  # attributes that Strapi adds to content types, and that queries can't use
+HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, but only for media files
 
-# keys from the requested type to an attribute
+# keys that lead from the requested content type to an attribute
 AttributePath = tuple[str, ...]
 
 
 def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> Attribute:
-    """Return the attribute with the name that a filter or sort key contains.
+    """Return the attribute that a key in a filter or sort parameter names.
 
     Raises KeyNameError if the attribute is unknown, private, a password or a dynamic zone.
     """
@@ -32,14 +32,14 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether the name is that of a hidden attribute that Strapi adds to this type. Errors include
-    such a name in their path.
+    """Return whether `key` is the name of a hidden attribute that Strapi adds to this type. The path in an
+    error then includes the name.
     """
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute. Return None unless there is exactly one."""
+    """Return the target type of an attribute. Return None if there are no or several target types."""
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:
@@ -49,9 +49,7 @@ def target_of(schema: Schema, attribute: Attribute) -> Type | None:
 
 
 def targets_of(schema: Schema, attribute: Attribute) -> list[Type]:
-    """Return all possible target types of an attribute. Types that the schema does
-    not contain are omitted.
-    """
+    """Return all possible target types of an attribute. Types that are missing in the schema are omitted."""
     if attribute.type == "dynamiczone":
         return [schema.types[uid] for uid in attribute.components]
     if attribute.polymorphic and attribute.derived:

@@ -1,5 +1,5 @@
-"""Parser for the `sort` parameter. It accepts `a:desc,b`, a list of such strings, or `{a: desc, b: {c:
-asc}}`.
+"""Parser for the `sort` parameter, which can be `a:desc,b`, a list of such strings, or an object such as `{a:
+desc, b: {c: asc}}`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,8 +16,8 @@ ORDERS = ("asc", "desc", "ASC", "DESC")
 
 
 def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> tuple[Sort, ...]:
-    """Parse `sort` in any form into sort keys. Raises ValidationError if it is invalid or contains too many
-    keys.
+    """Parse the `sort` parameter in any form into sort keys. Raises ValidationError if it is invalid or
+    contains too many keys.
     """
     keys = _read(schema, type_, value, param)
     # Drop repeated keys: a request may contain thousands.
@@ -45,8 +45,8 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse several items. If several of them are invalid, raise the error with the shortest path. If there
-    are several of these, raise the first.
+    """Parse several items. If some are invalid, raise the error with the shortest path. If several errors
+    have the shortest path, raise the first of them.
     """
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
@@ -61,7 +61,9 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. An error without a path is treated as the deepest."""
+    """Return the length of the path in an error. An error without a path is treated as if it had the longest
+    path.
+    """
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
     path = error.details["path"]
@@ -112,7 +114,7 @@ def _no_scalar(
     """Return the error for a sort key that ends at a relation or component.
 
     The error is identical to Strapi's, which interprets the direction as the name of an attribute. For
-    example, for `sort[author]=DESC`, it reports that `DESC` is unknown.
+    example, the error for `sort[author]=DESC` says that the attribute `DESC` is unknown.
     """
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:
