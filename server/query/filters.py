@@ -143,8 +143,8 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Return a filter's value as an object whose keys are operators and attributes. For example,
-    `filters[author]=…` has a value that may not be an object.
+    """Convert a filter's value, such as the value of `filters[author]=…`, to an object whose keys are
+    operators and attributes.
     """
     if qs.is_list(value):
         items = qs.items(value)

@@ -1,7 +1,8 @@
-"""Catalog of the searchable document versions, and their keys in the search index.
+"""Catalog of the searchable document versions, and the versions' keys in the search index.
 
-Normally, a published document is a single version with both statuses. If it has a draft that differs, the
-draft is a second version. All versions with the same content type, locale and statuses form a group.
+Normally, a published document is a single version that is visible in both statuses. If the document has a
+draft that differs, the draft is a second version. All versions with the same content type, locale and
+statuses form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,8 +17,10 @@ _SEPARATOR = "\0"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The properties of a version that determine who may see it: content type, locale, and the statuses in
-    which it is visible.
+    """A group of versions that the same callers may see: all versions with the same content type, locale and
+    statuses.
+
+    `statuses` are the statuses in which the versions are visible.
     """
 
     uid: str
@@ -26,7 +29,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Parse a string that `str()` has created from a group."""
+        """Parse a string that was created by calling `str()` with a group."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -36,7 +39,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class IndexedVersion:
-    """A searchable version."""
+    """A searchable version of a document, and the version's group."""
 
     document: Document
     group: Group
@@ -46,7 +49,8 @@ class IndexedVersion:
 class LocaleVersions:
     """The published versions and the differing drafts of one content type in one locale.
 
-    `lists` are the two lists in the snapshot from which this object was created.
+    `lists` are the two lists in the snapshot (published versions and drafts) from which this object was
+    created.
     """
 
     lists: tuple[object, object]
@@ -54,12 +58,12 @@ class LocaleVersions:
     drafts: dict[str, Document]
 
 
-Catalog = dict[tuple[str, str], LocaleVersions]  # by type and locale
+Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions. If the lists of a content type have not changed, the versions in
-    `before` are reused.
+    """Return all searchable versions. If the versions of a content type have not changed since the catalog
+    `before`, that part of the catalog is reused.
     """
     found: Catalog = {}
     for type_ in state.schema.content_types:
@@ -100,8 +104,8 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the versions that are new or have changed, by key. For a version that was removed, the value is
-    None.
+    """Return the versions that are new, changed or removed, by key. The value for a removed
+    version is None.
     """
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
@@ -114,8 +118,9 @@ def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[
 def _changes(
     key: tuple[str, str], old: LocaleVersions, new: LocaleVersions, type_: Type | None
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
-    """Yield the changes in one content type and locale. Creating or deleting a draft also changes the group
-    of the published version.
+    """Yield the changes in one content type and locale.
+
+    If a draft is created or deleted, the group of the published version changes, too.
     """
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
@@ -137,7 +142,7 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the document with a key, or None if it no longer exists."""
+    """Return the document with a key from the search index, or None if the document no longer exists."""
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

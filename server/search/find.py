@@ -1,4 +1,4 @@
-"""Search. It uses the search index. Until the index is complete, it scans all documents instead."""
+"""Full-text search. It uses the search index, or scans all documents until the index is complete."""
 
 import logging
 import re
@@ -39,10 +39,10 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search by scanning. Return the matching versions, and the number of matches in each group.
+    """Search by scanning all versions. Return the matching versions, and the number of matches in each group.
 
-    A match must contain enough of the words (see `enough`). If no version does, versions with at least one of
-    the words match. Versions with equal scores are sorted by content type and id.
+    A match must contain enough of the words (see `enough`). If no version contains enough of them, versions
+    with at least one of the words match. Versions with equal scores are sorted by content type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -80,7 +80,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """A clause that was compiled to a regular expression for texts in one language."""
+    """A part of the question, compiled to a regular expression for texts in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,7 +91,9 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document. If it does not match, return 0."""
+        """Return the score of a document, given its folded texts. If the document does not
+        match, return 0.
+        """
         best = total = 0.0
         for text, said in folded:
             if (self.field is None or text.attribute == self.field) and self.start in said:
@@ -119,7 +121,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# Length of the queue of searches, and the longest wait.
+# How many searches can wait, and for how long.
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
 _STEPS_PER_SUGGESTION = 1000  # A suggestion costs about as much as 1000 steps.
 REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
@@ -129,10 +131,10 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: the status that is visible in each content type, by uid. Content types that are missing here
-      are hidden.
+    - `statuses`: for each content type, by uid, the status in which the caller sees its documents. Content
+      types that are missing here are hidden.
     - `types` and `locale` restrict the results. They do not restrict the counts, because facets also show the
-      counts for choices that are not selected.
+      counts for content types and locales that are not selected.
     - `unlocalized`: the uids of the content types without locales.
     """
 
@@ -142,15 +144,15 @@ class Scope:
     unlocalized: frozenset[str] = frozenset()
 
     def permits(self, group: Group) -> bool:
-        """Return whether the caller may see a group."""
+        """Return whether the caller may see the versions in a group."""
         return self.statuses.get(group.uid) in group.statuses
 
     def has_type(self, group: Group) -> bool:
-        """Return whether the content type of a group was requested."""
+        """Return whether the request selects the group's content type."""
         return self.types is None or group.uid in self.types
 
     def has_locale(self, group: Group) -> bool:
-        """Return whether a group matches the requested locale. Content types without locales match every
+        """Return whether the request selects the group's locale. Content types without locales match every
         locale.
         """
         return self.locale in (None, group.locale) or group.uid in self.unlocalized
@@ -164,8 +166,8 @@ class Scope:
 class Results:
     """A page of results with their scores, the number of matches in each group, and a spelling suggestion.
 
-    `indexed` is true if the index was used. `status` is the status of the index, or None if there is no
-    index.
+    `indexed` is true if the search used the index. `status` is the status of the index, or None if there is
+    no index.
     """
 
     documents: list[tuple[float, Document]]
@@ -176,7 +178,7 @@ class Results:
 
 
 class Search:
-    """Search in one site. Each process has one instance, which processes one search at a time."""
+    """Search for documents in one site. Each process has one instance, which runs one search at a time."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / STATE_FOLDER / SEARCH_FOLDER
@@ -199,11 +201,10 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return the results that the scope permits, from index `start` on. At most `limit` results are
-        returned.
+        """Return at most `limit` results in the scope, from index `start` on.
 
-        The index is used only if `current` is set, which means that `state` is the current state. Raises
-        LimitError if the request is too costly, and BusyError if too many searches are waiting.
+        The index is used only if `current` is set, which means that `state` is the site's current state.
+        Raises LimitError if the request is too costly, and BusyError if too many searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
@@ -268,8 +269,8 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the current index. Return None if the index was built for a different shape
-        than `wanted`.
+        """Return a reader for the current index. Return None if the shape of the index differs
+        from `wanted`.
         """
         now = signature(self.folder)
         if now != self._signature or now is None:
@@ -334,7 +335,7 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether a damaged index may have caused an exception.
+    """Return whether an exception may be caused by a damaged index.
 
     If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
     """
@@ -358,8 +359,8 @@ def total(found: Results, scope: Scope) -> int:
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Return the number of matches for each content type (by uid) and for each locale.
 
-    The numbers for content types ignore which content types were requested. The numbers for locales ignore
-    which locale was requested.
+    The numbers for content types do not depend on which content types the request selects. The numbers for
+    locales do not depend on which locale the request selects.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

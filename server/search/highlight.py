@@ -1,4 +1,4 @@
-"""Highlighting. It selects fragments of a document's texts in which the matching words are marked."""
+"""Highlighting: selects fragments of a document's texts, and marks the matching words in them."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The number of steps that remain for highlighting in one response. The steps are also charged to the
+    """The number of steps that one response may still use for highlighting. The steps are also charged to the
     request's budget.
     """
 
@@ -30,18 +30,18 @@ class Effort:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
-        """Charge steps. Raises the errors of `Budget.spend`."""
+        """Charge steps. Raises the same errors as `Budget.spend`."""
         self._left -= steps
         self._budget.spend(steps)
 
     def is_over(self) -> bool:
-        """Whether no steps are left."""
+        """Whether no steps remain."""
         return self._left <= 0
 
 
 class Finder:
-    """Matcher for the words in a question, for texts in one language. It stops when `effort` has been used
-    up.
+    """Matcher that finds the words of a question in texts in one language. It stops when no steps remain in
+    `effort`.
     """
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
@@ -59,7 +59,7 @@ class Finder:
         self._known: dict[str, bool] = {}
 
     def finds(self, word: str) -> bool:
-        """Return whether a word in a text matches."""
+        """Return whether a word in a text matches the question."""
         known = self._known.get(word)
         if known is None:
             if self.effort.is_over():
@@ -78,8 +78,8 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. If the finder's effort has been used up, there may be
-    fewer fragments or none.
+    """Return the best fragments for each attribute. If no steps remain for the finder, there may be fewer
+    fragments or none.
     """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
@@ -104,14 +104,14 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, by language. All of them use the same effort."""
+    """The finders for one response, by language. All of them share one limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
         self._made: dict[str, Finder] = {}
 
     def of(self, document: Document) -> Finder:
-        """Return the finder for a document's language."""
+        """Return the finder for the language of a document."""
         language = language_of(document.locale)
         if language not in self._made:
             self._made[language] = Finder(self._question, language, self._effort)
@@ -119,8 +119,8 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """Split a text into paragraphs. Markdown markup is not removed here, because only a few paragraphs will
-    be displayed.
+    """Split a text into paragraphs. Markdown markup is not removed yet, because only a few paragraphs will be
+    displayed.
     """
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")
@@ -138,7 +138,7 @@ def _strip_markup(raw: str, attribute: str, document: Document, finder: Finder) 
 
 
 def fragment(text: str, spans: list[tuple[int, int]]) -> Fragment:
-    """Return a part of the text around the first span. It consists of pieces with at most MAX_FRAGMENT_CHARS
+    """Return the part of a text around the first matching word, as pieces with at most MAX_FRAGMENT_CHARS
     characters in total.
     """
     start, end = 0, len(text)

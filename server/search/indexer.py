@@ -1,8 +1,8 @@
 """Process that writes the search index: `python -m server.search.indexer FOLDER`.
 
-It runs with a low priority, so that indexing does not slow down requests. It reads commands from standard
-input and writes a response to each command (see `writer_process`). It exits when its parent process ends.
-Versions whose digest has not changed are skipped.
+The process runs with a low priority, so that indexing does not slow down requests. It reads commands from
+standard input and writes a response to each command (see `writer_process`). It exits when its parent process
+ends. Versions that the index already contains with the same digest are skipped.
 """
 
 import contextlib
@@ -26,10 +26,12 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the index in a folder. Each public method is a command."""
+    """Writer for the search index in a folder. Each public method is a command."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index. If it is damaged or has a different format version, create an empty index."""
+        """Open the index. If the index is damaged or has a different format version, replace it with an empty
+        one.
+        """
         self.folder = folder
         status = read_status(folder)
         if status is None or status.version != VERSION or (folder / DAMAGED_FILE).exists():
@@ -52,15 +54,15 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions. If the index has a different shape, it is not used until all
-        versions have been received.
+        """Prepare to receive all versions. If the site's shape differs from the index's shape, searches do
+        not use the index until all versions have been received.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index or remove versions. Return how many of them differed from the index."""
+        """Index or remove versions. Return how many of them actually changed the index."""
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -79,14 +81,18 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number of an attribute. A new attribute gets the next free number."""
+        """Return the number that the index uses for an attribute. A new attribute gets the next
+        free number.
+        """
         numbers = self.status.numbers
         if attribute not in numbers:
             self._update_status(numbers={**numbers, attribute: len(numbers)})
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is not empty, mark the index as complete."""
+        """Make all changes visible to readers. If `shape` is not empty, mark the index as complete for this
+        shape.
+        """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
                 self.writer.drop(key)
@@ -130,7 +136,7 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the errors of the command. Raises OSError if the index has been deleted."""
+    """Execute a command. Raises the command's errors, and OSError if the index has been deleted."""
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:
@@ -152,7 +158,7 @@ def _answer(answers: BinaryIO, value: object) -> None:
 
 
 def _follow(parent: int) -> None:
-    """Exit when the parent process has ended, including when it has crashed."""
+    """Exit when the parent process has ended or crashed."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)

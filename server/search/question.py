@@ -24,7 +24,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One word, or several words in order. If `open` is set, the last word may be incomplete."""
+    """One word, or several words in a certain order. If `open` is set, the last word may be incomplete."""
 
     words: tuple[str, ...]
     field: str | None = None
@@ -32,16 +32,16 @@ class Clause:
 
     @property
     def strict(self) -> bool:
-        """Whether every result must match this clause. This is the case if it names an attribute, or contains
-        several words in order.
+        """Whether every result must match this clause, because it names an attribute or contains several
+        words in order.
         """
         return self.field is not None or len(self.words) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input. It contains the clauses to match and the clauses to
-    exclude. `text` is the input.
+    """Parsed search input: the clauses to match, and the clauses to exclude. `text` is the input as the user
+    typed it.
     """
 
     text: str
@@ -55,7 +55,7 @@ def enough(words: int) -> int:
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` are the attributes that the input can name.
+    """Parse search input. `fields` are the attribute names that the input can contain.
 
     If `unfinished` is set, the last word may be incomplete.
     """
@@ -85,7 +85,7 @@ def _clause(part: re.Match[str], fields: Container[str]) -> tuple[bool, Clause]:
 
 
 def correct(question: Question, words: dict[str, str]) -> str:
-    """Return the input after replacing some words. `words` maps words as the user typed them to their
+    """Return the search input with corrected words. `words` maps words as the user typed them to their
     replacements.
     """
     text = question.text

@@ -1,5 +1,5 @@
-"""Status of the search index. It is stored in a small file in the index's folder, which all processes can
-read.
+"""Status of the search index, stored in a small file in the index's folder. All processes can
+read this file.
 """
 
 import json
@@ -16,15 +16,16 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of the index.
+    """The status of the search index.
 
-    - `version`: the format of the index, and the version of whoosh.
+    - `version`: the version of the index format, and the version of whoosh.
     - `build`: a random name for this index.
-    - `shape`: the site's shape (`texts.shape`) at the time when the index was last complete, or "".
-    - `numbers`: the number of each attribute.
-    - `documents`: how many versions are indexed.
-    - `total`: how many versions the site has.
-    - `pending`: how many versions have changed but have not been indexed yet.
+    - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "" if it has never been
+      complete.
+    - `numbers`: the number that the index uses for each attribute.
+    - `documents`: how many document versions are indexed.
+    - `total`: how many document versions the site has.
+    - `pending`: how many changed document versions have not been indexed yet.
     - `commits`: how many times changes were made visible to readers.
     """
 
@@ -39,7 +40,7 @@ class Status:
 
 
 def read_status(folder: Path) -> Status | None:
-    """Return the status of the index in a folder. If it can't be read, return None."""
+    """Return the status of the index in a folder. If the status can't be read, return None."""
     try:
         return Status(**json.loads((folder / STATUS_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):
@@ -52,7 +53,7 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes. The file itself is not read."""
+    """Return a value that changes whenever the status file changes. This does not read the file itself."""
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

@@ -1,14 +1,14 @@
-"""Stemmers by language. Imported at first use (docs/packages.py, LAZY)."""
+"""Stemmers by language. This module is imported when it is first needed (docs/packages.py, LAZY)."""
 
 import threading
 
 import snowballstemmer  # type: ignore[import-untyped]
 
-_stemmers = threading.local()  # one per thread, because stemmers have state
+_stemmers = threading.local()  # Each thread has its own stemmers, because stemmers are not thread-safe.
 
 
 def stem(word: str, language: str) -> str:
-    """Return a word's stem. `language` is a name from snowballstemmer, such as `english`."""
+    """Return a word's stem. `language` is the name of a language in snowballstemmer, such as `english`."""
     kept = _stemmers.__dict__
     found = kept.get(language)
     if found is None:

@@ -1,8 +1,8 @@
 """Background job that updates the search index (docs/search.md).
 
 One worker holds a lock and runs the process that writes the index. All other workers try to acquire the lock
-every second. So if the worker with the lock crashes, another one takes over. The differences between two
-states are sent to the writer process, starting with the newest documents.
+every second. So if the worker with the lock crashes, another one takes over. When the site changes, the
+changed versions are sent to the writer process, newest documents first.
 """
 
 import logging
@@ -23,7 +23,7 @@ from server.storage.file_lock import FileLock
 
 log = logging.getLogger("bifolio")
 
-MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of their duration
+MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of the last check's duration
 MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # pause after a failure; it doubles with each consecutive failure
 BATCH_VERSIONS = 50  # versions per message
 BATCH_PAUSE_S = 0.002  # between batches, so other threads can run
@@ -36,8 +36,8 @@ Tell = Callable[[str], None]
 class Sync(Job):
     """Job that updates the search index after changes to the site.
 
-    After a restart, work that was not committed is repeated. The writer detects it by comparing digests with
-    the index.
+    After a restart, versions that were not committed are sent again. The writer process skips those that the
+    index already contains, by comparing digests.
     """
 
     name = "index"
@@ -48,7 +48,7 @@ class Sync(Job):
         self.leads = threading.Event()  # set while this process holds the lock
         self.done = (
             threading.Event()
-        )  # set if nothing remains to be indexed, or another process holds the lock
+        )  # set if nothing remains to be indexed, or if another process holds the lock
         self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
         self._session: _Session | None = None
         self._held = ExitStack()  # the lock and the writer process
@@ -98,8 +98,8 @@ class Sync(Job):
 
 
 class _Session:
-    """Work of the worker that holds the lock. It contains what was sent to the writer process, and what has
-    yet to be sent.
+    """Indexing by the worker that holds the lock: which versions were sent to the writer process, and which
+    have yet to be sent.
     """
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
@@ -132,7 +132,7 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause if there is nothing left to send. `looking` is the duration of the last check in
+        """Return the pause when there is nothing left to send. `looking` is the duration of the last check in
         seconds.
         """
         if self._told:
@@ -147,7 +147,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Detect changes since the last check."""
+        """Detect changes to the site since the last check."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -165,8 +165,8 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch. Commit if it is the last batch, or if COMMIT_INTERVAL_VERSIONS versions have
-        been sent since the last commit.
+        """Send the next batch to the writer process. Commit after the last batch, and each time
+        COMMIT_INTERVAL_VERSIONS versions have been sent since the last commit.
         """
         state = self.state
         assert state is not None

@@ -1,7 +1,7 @@
-"""The searchable texts in a document, by attribute and with weights.
+"""The searchable texts in a document, each with its attribute and weight.
 
-Private attributes, passwords, relations and media are not searched. The texts in a component are assigned to
-the document's attribute that contains the component.
+Private attributes, passwords, relations and media are not searched. A text inside a component belongs to the
+document's attribute that contains the component.
 """
 
 import html
@@ -49,7 +49,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs in a Markdown text. Markup and line breaks are removed."""
+    """Return the paragraphs in a Markdown text, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -63,7 +63,7 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Return the text in each block of a rich text. Descriptions of images are included."""
+    """Yield the text in each block of a rich text, including the descriptions of images."""
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -87,7 +87,7 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # longer texts are searched only up to this length
+MAX_TEXT_CHARS = 1_000_000  # The rest of a longer text is not searched.
 
 # By attribute type: a function that splits a value into paragraphs.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
@@ -108,7 +108,7 @@ TITLE_WEIGHT = 6.0
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value. It consists of the document's attribute, the weight, and the type and the value
+    """One searchable value: its attribute in the document, its weight, its attribute type, and the value
     itself.
     """
 
@@ -125,8 +125,8 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version in the form in which it is sent to `indexer`. If `texts` is None, the version is removed
-    from the index.
+    """One version in the form in which it is sent to the indexer. If `texts` is None, the indexer removes the
+    version from the index.
     """
 
     key: str
@@ -136,7 +136,7 @@ class Task:
 
 
 def texts(document: Document, settings: Settings) -> list[Text]:
-    """Return the searchable texts in a document. The title comes first."""
+    """Return the searchable texts in a document, with the title first."""
     type_ = document.type
     title = title_of(type_)
     names = sorted(type_.attributes, key=lambda name: name != title)
@@ -175,7 +175,9 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        return max(WEIGHTS.values())  # an upper bound; each inner text has its own type's weight
+        return max(
+            WEIGHTS.values()
+        )  # an upper bound, because the weight of each inner text depends on its own type
     return WEIGHTS.get(attribute.type, 1.0)
 
 

@@ -1,5 +1,5 @@
-"""Words in a text, and the terms under which they are indexed. Terms are folded (without case and accents)
-and stemmed.
+"""Words in a text, and the terms under which they are indexed. Terms are folded (in lower case and without
+accents) and stemmed.
 
 `Goémon's tides` consists of the words `goemon`, `s` and `tides`. In English, `tides` and `tide` have a common
 term. Each Chinese, Japanese or Korean character is a word, so a sequence of such characters is a phrase.
@@ -15,7 +15,7 @@ from typing import cast
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\uff66-\uff9f"
 _WORD = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]+")
 _MARKS = re.compile("[\u0300-\u036f]+")
-# Letters that Unicode does not decompose, and how people write them on other keyboards.
+# Letters that Unicode does not decompose, and how people write them on keyboards without these letters.
 _LETTER_FOLDS = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i"}
 )
@@ -44,12 +44,12 @@ def language_of(locale: str) -> str:
 
 
 def spans(text: str) -> Iterator[re.Match[str]]:
-    """Return a match for each word in a text. The matches refer to the original spelling."""
+    """Yield a match object for each word in a text. The words are not folded."""
     return _WORD.finditer(text)
 
 
 def beginning(starts: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches words whose folded form starts with one of these letters."""
+    """Return a pattern that matches words whose folded form starts with one of the given letters."""
     letters = "".join(re.escape(c) for start in sorted(set(starts)) for c in _forms().get(start, start))
     inside = f"[^\\W_{_CJK}]"
     return re.compile(f"[{letters}](?:(?<=[{_CJK}])|(?<!{inside}.){inside}*)" if letters else "(?!)")
@@ -58,7 +58,9 @@ def beginning(starts: Iterable[str]) -> re.Pattern[str]:
 # Saves 1.6 of 25 ms per search.
 @lru_cache(maxsize=1)
 def _forms() -> dict[str, str]:
-    """Map each letter to all letters that fold to it, in alphabets with upper case or accents."""
+    """Return a mapping from each folded letter to all letters that fold to it, in alphabets with upper case
+    or accents.
+    """
     found: dict[str, str] = {}
     for code in (*range(0x30, 0x530), *range(0x1E00, 0x2000)):
         if chr(code).isalnum():
@@ -68,7 +70,7 @@ def _forms() -> dict[str, str]:
 
 
 def split(text: str) -> list[str]:
-    """Return the folded words in a text: `L'Été` → `l`, `ete`."""
+    """Return the folded words in a text. For example, `L'Été` returns `l` and `ete`."""
     return [fold(found) for found in _WORD.findall(text)]
 
 
@@ -80,14 +82,15 @@ def fold(word: str) -> str:
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
     return (bare.translate(_LETTER_FOLDS) or word.casefold())[
         :MAX_WORD_CHARS
-    ]  # One letter can fold to several.
+    ]  # One letter can fold to several letters.
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:
-    """Return the terms for a word in its original spelling. They are one or two stems.
+    """Return one or two terms (stems) for a word in its original spelling.
 
-    The first term is the stem of the word without accents. So a search for `publiee` finds `publiée`. The
-    second term is the stem of the word with accents, if it differs. So a search for `publiée` finds `publié`.
+    The first term is the stem of the word without accents, so that a search for `publiee` finds `publiée`. If
+    the stem of the word with accents differs, it is the second term, so that a search for `publiée` finds
+    `publié`.
     """
     return _terms(word[:MAX_WORD_CHARS].casefold(), language)
 

@@ -10,16 +10,20 @@ from typing import Any
 
 from server.search.status import read_status
 
-_IMPORT_FOLDER = Path(__file__).resolve().parents[2]  # where the process imports this package from
+_IMPORT_FOLDER = (
+    Path(__file__).resolve().parents[2]
+)  # The process imports the package `server` from this folder.
 
 
 class DamagedIndex(Exception):
-    """Raised if the index can't be read or was replaced. The index must then be rebuilt."""
+    """Raised if the index can't be read, or if another index has replaced it. The index must
+    then be rebuilt.
+    """
 
 
 class WriterProcess:
-    """The process that writes the index. It is started when the context is entered. After `end`, the next
-    call starts it again.
+    """The process that writes the index. The process is started when the context is entered, and after `end`,
+    by the next call.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -29,7 +33,7 @@ class WriterProcess:
 
     def __enter__(self) -> "WriterProcess":
         try:
-            self._open()  # If the index is damaged, the process replaces it by an empty one.
+            self._open()  # If the index is damaged, the process replaces it with an empty one.
         except BaseException:
             self.end()
             raise
@@ -39,7 +43,9 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises DamagedIndex, and the errors of `_Child.call`."""
+        """Send a command and return the response. Raises DamagedIndex, and the same errors as
+        `_Child.call`.
+        """
         return (self._child or self._open()).call(name, *arguments)
 
     def _open(self) -> "_Child":
@@ -52,14 +58,16 @@ class WriterProcess:
         return self._child
 
     def end(self) -> None:
-        """End the process. The next call starts a new one."""
+        """End the process. The next call starts a new process."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
 
 class _Child:
-    """One process. It inherits the lock, so no other process can write until it has ended."""
+    """One writer process. The process inherits the lock, so that no other process can write until it has
+    ended.
+    """
 
     def __init__(self, folder: Path, lock: int) -> None:
         command = [sys.executable, "-P", "-m", "server.search.indexer", str(folder)]
@@ -74,11 +82,11 @@ class _Child:
         )
 
     def begin(self) -> None:
-        """Wait until the index is open. Raises ChildProcessError."""
+        """Wait until the process has opened the index. Raises ChildProcessError."""
         self._receive()
 
     def end(self) -> None:
-        """Kill the process and discard uncommitted changes."""
+        """Kill the process, which discards uncommitted changes."""
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):

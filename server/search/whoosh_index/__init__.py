@@ -1,1 +1,1 @@
-"""The search index on disk. It is implemented with whoosh3, which is imported only in this package."""
+"""The search index on disk. It is implemented with whoosh3; only this package imports whoosh3."""

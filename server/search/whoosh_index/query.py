@@ -1,7 +1,7 @@
-"""Query compiler. It converts questions to whoosh queries.
+"""Query compiler, which converts questions to whoosh queries.
 
 A word is converted to its terms. An incomplete word is converted to the terms of all words that start with
-it. Each part of a query is either required, or only increases the score.
+it. Each part of a query either is required, or only increases the score.
 """
 
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ _LOG2_POSITIONS_PER_STEP = 4  # One step covers 16 positions.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries. The more of them match, the higher
-    the score.
+    """Query for documents that match at least `least` of several queries. The score increases with the number
+    of queries that match.
 
-    A part that is None matches nothing.
+    A query that is None matches nothing.
     """
 
     def __init__(self, parts: Sequence[Any], least: int) -> None:
@@ -51,7 +51,7 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Advance to the next document for which enough of the matchers match."""
+        """Advance to the next document that enough of the matchers match."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
@@ -94,11 +94,11 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 
 
 class Phrase(query.Query):  # type: ignore[misc]
-    """Query for words in a certain order, either in any attribute or in one attribute.
+    """Query for words in a certain order, in any attribute or in one specific attribute.
 
     If `start` is given, the words must be in the attribute whose range of positions begins at `start`. Each
-    word is given as a list of terms. The required time is linear in the number of positions and words, even
-    if words are repeated.
+    word is given as a list of terms. The search time is linear in the number of positions and words, even if
+    words are repeated.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -190,7 +190,7 @@ class QueryMaker:
         """Return the query for texts in one language. Return None if nothing can match.
 
         If `every` is set, a match must meet all strict clauses and contain enough of the other words.
-        Otherwise, a single clause or word is sufficient.
+        Otherwise, one clause or word is sufficient.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -217,7 +217,7 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for words in headings, which increase the score."""
+        """Return queries for the words of the question in headings. These queries only increase the score."""
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
@@ -252,7 +252,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms among the words that start with a text."""
+        """Return the most frequent terms among the words that start with `start`."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []
@@ -263,7 +263,7 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether the word in a clause is so frequent that results need not contain it."""
+        """Return whether the word in a clause is so frequent that results need not contain the word."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

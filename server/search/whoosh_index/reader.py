@@ -1,4 +1,4 @@
-"""Index reader. It finds the best matches, counts matches, and finds similar words."""
+"""Index reader, which finds the best matches, counts matches, and finds similar words."""
 
 import heapq
 from collections import Counter
@@ -24,8 +24,8 @@ LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The score and key of the best matches, the number of matches in each group, and the words that no
-    version contains.
+    """The best matches (score and key), the number of matches in each group, and the words that no version
+    contains.
     """
 
     best: list[tuple[float, str]]
@@ -37,10 +37,10 @@ class IndexReader:
     """Reader for one state of the index. It must not be used by several threads at the same time."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the index in a folder. If it is missing or damaged, whoosh can raise any exception.
+        """Open the index in a folder. If the index is missing or damaged, whoosh can raise any exception.
 
-        After a commit, create a new reader. whoosh's `refresh` would also return versions that have been
-        replaced (docs/search.md).
+        After a commit, a new reader must be created, because whoosh's `refresh` would also return versions
+        that have been replaced (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
@@ -61,12 +61,12 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups `wanted`, and the number of matches in each of the
-        groups `counted`.
+        """Return the best `limit` versions in the groups for which `wanted` is true, and the number of
+        matches in each group for which `counted` is true.
 
-        If no version contains enough of the words, versions that contain any of them match. `numbers` maps
-        attributes to their numbers. `documents` is the number of versions in `counted` by language. Only
-        these versions affect the scores. Raises LimitError.
+        If no version contains enough of the words, versions that contain any of the words match. `numbers`
+        maps attributes to their numbers. `documents` is the number of versions in the counted groups, by
+        language. Only these versions affect the scores. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -85,8 +85,9 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word, or None. Only words in the groups
-        `counted` are considered.
+        """Return the most likely correction for a misspelled word, or None.
+
+        Only words in the groups for which `counted` is true are considered.
         """
         folded, reader = fold(word), self._searcher.reader()
         statistics = Statistics(self._searcher, counted, {}, budget)
@@ -119,8 +120,8 @@ class IndexReader:
         limit: int,
         budget: Budget,
     ) -> Hits:
-        """Run a query. Return the best `limit` versions in the groups `wanted`, and the number of matches in
-        each group.
+        """Run a query. Return the best `limit` versions in the groups for which `wanted` is true, and the
+        number of matches in each group.
         """
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
@@ -153,7 +154,7 @@ class IndexReader:
     def _unknown(
         self, maker: QueryMaker, question: Question, languages: list[str], counted: Callable[[str], bool]
     ) -> tuple[str, ...]:
-        """Return those words in the question that no version in the groups `counted` contains."""
+        """Return the words in the question that occur in none of the groups for which `counted` is true."""
         found = []
         for clause in question.wanted:
             for i, word in enumerate(clause.words):

@@ -1,11 +1,13 @@
 """Index schema: the fields, and the meaning of terms and positions.
 
-One whoosh document is one version. The field for its language, such as `text_en`, contains each term's
-positions and the sum of its weights. Each attribute has its own range of ATTRIBUTE_POSITIONS positions, so
-`title:tide` is a condition on positions. Words in headings are also in `head_en`, for a higher score.
+One whoosh document is one version of a document. The field for the version's language, such as `text_en`,
+contains each term's positions and the sum of its weights. Each attribute has its own range of
+ATTRIBUTE_POSITIONS positions, so `title:tide` is a condition on positions. Words in headings are also stored
+in a field such as `head_en`, for a higher score.
 
-Suggestions and incomplete words require words as written. These are in the field `word_en` of separate whoosh
-documents: each commit adds one with the new words.
+To suggest words and to complete unfinished ones, the index needs words in their original spelling. They are
+stored in a field such as `word_en`, in separate whoosh documents: each commit adds one such document, which
+contains the new words.
 """
 
 from collections.abc import Iterator
@@ -23,7 +25,7 @@ EVERY_DOCUMENT_TERM = "\0"  # Every document in a language contains this term.
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field whose values are complete postings."""
+    """Whoosh field whose values are complete postings, so that whoosh does not analyze any text."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored
@@ -31,7 +33,7 @@ class Postings(fields.FieldType):  # type: ignore[misc]
         self.stored = self.unique = self.spelling = False
 
     def index(self, value: Any, **_: Any) -> Iterator[tuple[bytes, int, float, bytes]]:
-        """Return the postings: (term, frequency, sum of weights, encoded positions)."""
+        """Yield the postings as (term, frequency, sum of weights, encoded positions)."""
         return iter(value)
 
 

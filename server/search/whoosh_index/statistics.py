@@ -1,7 +1,7 @@
-"""Statistics about terms, from which scores are computed. They cover only documents that the caller may see.
+"""Statistics about terms, from which scores are computed. They count only versions that the caller may see.
 
-The index's own statistics also cover drafts, hidden content types and deleted versions. Scores based on them
-would reveal whether these contain a word.
+The statistics in the index itself also count drafts, hidden content types and deleted versions. Scores based
+on these statistics would reveal whether a hidden version contains a word.
 """
 
 import heapq
@@ -17,8 +17,9 @@ _LOG2_POSTINGS_PER_STEP = 3  # One step covers 8 documents.
 
 
 class Statistics:
-    """Statistics about terms in the groups `counted`. `documents` is the number of versions in these groups,
-    by language.
+    """Statistics about terms in the groups for which `counted` is true.
+
+    `documents` is the number of versions in these groups, by language.
     """
 
     def __init__(
@@ -36,14 +37,14 @@ class Statistics:
         return self._visible[group]
 
     def frequency(self, field: str, term: str) -> int:
-        """Return the number of versions that contain a term."""
+        """Return the number of visible versions that contain a term."""
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms. Terms that can't be among them are not counted."""
+        """Return the `limit` most frequent terms. A term that can't be one of them is not counted."""
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # The index's own frequency is an upper bound.
+        # The frequency in the index itself is an upper bound.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break
@@ -57,7 +58,7 @@ class Statistics:
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """Return the average length of a field in the versions that contain a term."""
+        """Return a field's average length in the versions that contain a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:
@@ -82,7 +83,7 @@ class Statistics:
 
 
 class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
-    """BM25 scores that are based on the statistics about documents visible to the caller."""
+    """BM25 scores that are computed only from versions that the caller may see."""
 
     def __init__(self, statistics: Statistics, length_weight: float, repetition_weight: float) -> None:
         super().__init__(B=length_weight, K1=repetition_weight)

@@ -1,4 +1,4 @@
-"""Index writer. Only one writer may exist at a time."""
+"""Index writer. Only one writer can exist at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _POSITIONS = formats.Positions()
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index. It contains the version's key, a digest of its content, and its paragraphs.
+    """One version to index: its key, a digest of its content, its group, and its paragraphs.
 
     `group` consists of the content type, locale and statuses. Each paragraph consists of an attribute number,
     a weight and a text.
@@ -41,7 +41,7 @@ class IndexWriter:
     """Writer for the index. Readers see its changes only after `commit`."""
 
     def __init__(self, folder: Path) -> None:
-        """Open or create the index in a folder. If it is damaged, whoosh can raise any exception."""
+        """Open or create the index in a folder. If the index is damaged, whoosh can raise any exception."""
         exists = index.exists_in(str(folder))
         self._index = index.open_dir(str(folder)) if exists else index.create_in(str(folder), make_schema())
         self._writer: Any = None
@@ -54,7 +54,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Index a version. An existing version with the same key is replaced."""
+        """Index a version. If the index contains a version with the same key, that version is replaced."""
         if entry.key in self._put:
             self.commit()  # whoosh can replace only committed documents.
         writer = self._open()
@@ -76,7 +76,7 @@ class IndexWriter:
         self.digests[entry.key] = entry.digest
 
     def drop(self, key: str) -> None:
-        """Remove a version."""
+        """Remove the version with this key."""
         if self.digests.pop(key, None) is not None:
             if key in self._put:
                 self.commit()
@@ -119,8 +119,8 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return three parts of an entry: the postings for its terms, the postings for terms in headings, and the
-    words in their original spelling.
+    """Return three things for a version: the postings for its terms, the postings for terms in headings, and
+    its words in their original spelling.
     """
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}
