@@ -1,4 +1,4 @@
-"""Blame: finds the version that last changed each attribute, and each line of a text."""
+"""Blame: finds the version that last changed each attribute of a document, and each line of a text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,14 +10,15 @@ from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MAX_VERSIONS = 500  # The oldest of these counts as the origin of everything before it.
+MAX_VERSIONS = 500  # The oldest of these is treated as the origin of all earlier content.
 
 
 @dataclass(slots=True)
 class Blame:
     """The version that last changed the value of an attribute.
 
-    If the value is a text with several lines, `lines` contains the version that last changed each line.
+    If the value is a text with several lines, `lines` contains, for each line, the version that last changed
+    the line.
     """
 
     version: Version
@@ -36,7 +37,7 @@ def blame(
     previous: Values = {}
     for version, values in versions:
         if values is None:
-            continue  # Unreadable or deleted: skip it, so the next version is compared with the previous one.
+            continue  # If the file is unreadable or deleted, compare the next version with the previous one.
         for attribute in attributes:
             old, new = previous.get(attribute.name), values.get(attribute.name)
             if is_empty(new):
@@ -51,7 +52,7 @@ def blame(
 
 
 def _lines(before: list[tuple[str, Version]], text: Any, version: Version) -> list[tuple[str, Version]]:
-    """Return the lines of a text. Each is paired with the version that last changed it."""
+    """Return the lines of a text, each paired with the version that last changed the line."""
     if not isinstance(text, str) or "\n" not in text or len(text) > MAX_COMPARED_CHARS:
         return []
     lines = text.split("\n")

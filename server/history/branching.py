@@ -1,4 +1,4 @@
-"""Branches of a site: list, create, delete and compare branches, and write to them."""
+"""Operations on the branches of a site: list, create, delete and compare branches, and write to them."""
 
 import threading
 import unicodedata
@@ -63,21 +63,23 @@ class Branches:
         return branches(self.root)
 
     def served(self) -> str:
-        """Return the name of the served (checked-out) branch, or "" if no branch is checked out."""
+        """Return the name of the branch that the server serves (the checked-out branch), or "" if no branch
+        is checked out.
+        """
         return checked_out(self.root)
 
     def get(self, name: str) -> Branch:
-        """Return a branch by name. Raises NotFoundError."""
+        """Return the branch with this name. Raises NotFoundError."""
         branch = next((branch for branch in self.all() if branch.name == name), None)
         if branch is None:
             raise NotFoundError(f'There is no branch "{name[:100]}"')
         return branch
 
     def commit(self, name: str) -> str:
-        """Return the last commit of a branch.
+        """Return the last commit on a branch. Raises NotFoundError.
 
-        `name` may also be the remote-tracking name of the served branch, such as `origin/main`; then this is
-        the commit that was fetched last. Raises NotFoundError.
+        `name` may also be the remote-tracking name of the served branch, such as `origin/main`. In this case,
+        the result is the last commit that was fetched.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -89,8 +91,9 @@ class Branches:
     def create(self, name: str, commit: str) -> Branch:
         """Create a branch that points to a commit.
 
-        Raises ValidationError if the name is invalid or already names a commit, tag or time. Raises
-        ConflictError if a branch has this or a similar name, or if the limit `branches.max` is reached.
+        Raises ValidationError if the name is invalid or already identifies a commit, tag or time. Raises
+        ConflictError if a branch has this or a similar name, or if the site already has the maximum number of
+        branches (`branches.max`).
         """
         if not is_branch_name(self.root, name):
             raise ValidationError(f'"{name[:100]}" can\'t be the name of a branch')
@@ -112,9 +115,9 @@ class Branches:
         return self.get(name)
 
     def delete(self, name: str) -> None:
-        """Delete a branch, even if it is not merged.
+        """Delete a branch, even if it has not been merged.
 
-        Raises NotFoundError, and ConflictError if the branch is checked out.
+        Raises NotFoundError if there is no such branch, and ConflictError if the branch is checked out.
         """
         if self.get(name).worktree or name == self.served():
             raise ConflictError(f'The branch "{name[:100]}" is checked out; check out another one first')
@@ -123,18 +126,22 @@ class Branches:
 
 
 def _folded(name: str) -> str:
-    """Normalize a name, so that names are equal if a file system could confuse them (by case or accents)."""
+    """Return a branch name without differences in case and accents. If two results are identical, some file
+    systems could confuse the names.
+    """
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 # --- changes --------------------------------------------------------------------------------------
 
-Key = tuple[str, str, str, str]  # uid of the type, documentId, locale, status
+Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, status
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentChange:
-    """One document version that differs between two states: the action and the changed attributes."""
+    """One document version that differs between two states: how it was changed, and which
+    attributes differ.
+    """
 
     type: Type
     document_id: str
@@ -145,7 +152,7 @@ class DocumentChange:
 
 
 def fork_of(past: PastStates, commit: str) -> str:
-    """Return the merge base of a branch and the checked-out branch. Raises ConflictError if there is none."""
+    """Return the merge base of a commit and the checked-out branch. Raises ConflictError if there is none."""
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
         raise ConflictError("The branch and the checked-out branch have no common commit")
@@ -155,10 +162,10 @@ def fork_of(past: PastStates, commit: str) -> str:
 def changed_documents(
     before: PastState, after: PastState, actor: Actor, served: Schema
 ) -> list[DocumentChange]:
-    """Return the documents that differ between two states, sorted by type and id.
+    """Return the documents that differ between two states, sorted by content type and id.
 
-    Documents and attributes that the actor must not see are left out, also if only the schema before or the
-    `served` one hides them.
+    Documents and attributes that the actor must not see are omitted, even if only the schema in `before` or
+    the `served` schema hides them.
     """
     viewer = Viewer(actor, after.state, (before.state.schema, served))
     old, new = dict(differing(before, after)), dict(differing(after, before))
@@ -167,7 +174,7 @@ def changed_documents(
 
 
 def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Document]]:
-    """Yield the documents in `state` whose files are missing or different in `other`."""
+    """Yield the documents in `state` whose files are missing in `other` or have different content there."""
     uids = {type_.uid for type_ in state.state.schema.content_types}
     for path, entry in state.known.entries.items():
         document = entry.document
@@ -178,7 +185,9 @@ def differing(state: PastState, other: PastState) -> Iterator[tuple[Key, Documen
 
 
 def _change(before: Document | None, after: Document | None, viewer: Viewer) -> DocumentChange | None:
-    """Return the changes between two versions of a document, or None if the viewer can't see any."""
+    """Return the changes between two versions of a document, or None if the viewer can't see any of the
+    changes.
+    """
     document, actor = after or before, viewer.actor
     if document is None or not may_find(actor, document.type.uid):
         return None
@@ -199,12 +208,14 @@ def _values(document: Document | None) -> Values | None:
 
 # --- earlier versions -----------------------------------------------------------------------------
 
-MAX_SEARCHED_COMMITS = 100  # Per document.
+MAX_SEARCHED_COMMITS = 100  # per document
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """Reader of earlier document versions on a branch; `head` is its last commit, `state` its state."""
+    """Reader of earlier document versions on a branch. `head` is the branch's last commit, and `state` is the
+    state at this commit.
+    """
 
     past: PastStates
     head: str
@@ -213,7 +224,7 @@ class EarlierVersions:
     def of(self, type_: Type, document_id: str, locale: str) -> Iterator[Document]:
         """Yield a document's versions in one locale, newest first, parsed with the branch's schema.
 
-        Searches at most MAX_SEARCHED_COMMITS commits.
+        At most MAX_SEARCHED_COMMITS commits are searched.
         """
         root, schema, settings = self.past.site.root, self.state.schema, self.state.settings
         paths = self._paths(type_, document_id, locale)
@@ -231,7 +242,9 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        """Return the document's current files, and the paths for its missing draft or published version."""
+        """Return the paths of the document's current files. If the draft or the published version is missing,
+        also return the path that it would have.
+        """
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
         claimed_paths = [document.path for key in keys for document in claims.get(key, ())]
@@ -240,7 +253,7 @@ class EarlierVersions:
         return tuple(path for path in paths if "\n" not in path)
 
     def _commits(self, paths: Sequence[str]) -> list[Commit]:
-        """Return the commits that changed any of these files, newest first."""
+        """Return the commits that changed any of the given files, newest first."""
         self.past.log.update(self.head)
         return [commit for commit in self.past.log.before(self.head) if any(_touched_paths(commit, paths))]
 
@@ -252,7 +265,7 @@ def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
 
 
 def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return when each file was first and last committed, in the form of `storage.git.times`."""
+    """Return when each file was first and last committed, in the same form as `storage.git.times`."""
     times: dict[str, tuple[int, int]] = {}
     for commit in commits:
         for path in _touched_paths(commit, paths):
@@ -265,17 +278,19 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 20  # Each attempt fails if another writer moves the branch.
+MAX_ATTEMPTS = 20  # An attempt fails if another writer moves the branch first.
 
 
 class CommittedFiles:
-    """Reader that lets a `Changeset` read files from a commit instead of the disk."""
+    """Reader with which a `Changeset` reads files from a commit instead of the disk."""
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs
 
     def signature(self, path: str) -> Signature | None:
-        """Return a signature that contains only the file's size, or None if the file does not exist."""
+        """Return a file's signature, which contains only the file's size. Return None if the file does not
+        exist.
+        """
         blob = self.blobs.get(path)
         return size_signature(blob.size) if blob else None
 
@@ -299,17 +314,21 @@ class CommittedFiles:
 
 
 class BranchWriter:
-    """Writer that commits to branches other than the served one. Thread-safe and multi-process-safe."""
+    """Writer that commits to branches other than the served one. It is safe for several threads and
+    processes.
+    """
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches = past, branches
-        self._lock = threading.Lock()  # One write at a time, to avoid failed attempts.
+        self._lock = (
+            threading.Lock()
+        )  # Only one write at a time, because concurrent writes to a branch would fail.
 
     def state(self, name: str, today: Settings) -> State:
-        """Return the current state of a branch.
+        """Return the current state of a branch. Raises NotFoundError.
 
-        Raises NotFoundError. Raises ConflictError if the branch is checked out somewhere, because a write
-        would not update the files there.
+        Raises ConflictError if the branch is checked out somewhere, because a write would not update the
+        checked-out files.
         """
         return self.past.answered(self._head(name), today)
 
@@ -321,7 +340,8 @@ class BranchWriter:
         by: Authorship,
         today: Settings,
     ) -> tuple[State, Result, str]:
-        """Call `prepare` to change files, then commit the changes to the branch; like `Site.write`.
+        """Call `prepare` to change files, then commit the changes to the branch, as `Site.write` does for the
+        served branch.
 
         Returns the new state, the result of `prepare`, and the branch's last commit. Raises the errors of
         `state` and `prepare`, StorageError, and BusyError if other writers moved the branch during every
@@ -343,7 +363,7 @@ class BranchWriter:
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings
     ) -> tuple[list[Write], Result]:
-        """Return the files that `write` would change, and the result of `prepare`, without writing."""
+        """Return the files that `write` would change, and the result of `prepare`. Nothing is written."""
         return self._prepare(self._head(name), prepare, request, today)
 
     def _head(self, name: str) -> str:

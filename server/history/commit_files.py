@@ -1,4 +1,4 @@
-"""Readers for the files in a commit: configuration, documents and media."""
+"""Readers for the configuration, the documents and the media files in a commit."""
 
 import os
 import tempfile
@@ -28,15 +28,15 @@ from server.storage.read import MAX_FILE_BYTES
 from server.storage.store import Store
 from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
-BATCH_BYTES = 32_000_000  # Limit for files in memory at the same time.
+BATCH_BYTES = 32_000_000  # limit for the files that are in memory at the same time
 
 Blobs = Mapping[str, Blob]
-Facts = Callable[[str, Blob], ImageFacts]  # for the path and blob of a media file
+Facts = Callable[[str, Blob], ImageFacts]  # parameters: the path and blob of a media file
 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were already parsed, by path. Each is stored with the blob that it was parsed from."""
+    """Entries that were already parsed, by path, and the blob from which each entry was parsed."""
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -48,7 +48,7 @@ def configuration_files(blobs: Blobs) -> dict[str, Blob]:
 
 
 def read_configuration(root: Path, blobs: Blobs) -> Configuration:
-    """Return the configuration of the site at a commit.
+    """Return the site's configuration at a commit.
 
     Copies the commit's configuration files to a temporary folder. Raises SetupError if the configuration is
     invalid, StorageError if the disk is full, and GitError.
@@ -67,7 +67,7 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:
-    """Return the content of a blob as an open, unnamed temporary file.
+    """Copy a blob to an unnamed temporary file, and return the open file.
 
     Raises NotFoundError if the clone does not contain the blob, and StorageError if the disk is full.
     """
@@ -92,7 +92,7 @@ def read_entries(
 ) -> tuple[dict[str, Entry], int]:
     """Parse the files in a commit. Return the entries by path, and the number of bytes that were read.
 
-    An entry in `known` is reused if its file and timestamps have not changed.
+    If a file and its timestamps have not changed, the file's entry in `known` is reused.
     """
     entries: dict[str, Entry] = {}
     unread_paths: list[str] = []
@@ -119,8 +119,8 @@ def read_entries(
 
 
 def _document_paths(store: Store, blobs: Blobs) -> Iterator[str]:
-    """Yield the paths of documents, and the paths of media descriptions. The media file itself may be in a
-    bucket instead of in the commit.
+    """Yield the paths of documents and of media descriptions. A described media file may be in a bucket
+    instead of in the commit.
     """
     for path, blob in blobs.items():
         if blob.size <= MAX_FILE_BYTES and _is_content(path) and store.claimed(path):
@@ -136,8 +136,8 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """Return the known entry for a file if parsing the file would produce an identical entry. Otherwise,
-    return None.
+    """Return the known entry for a file if parsing the file again would produce an identical entry.
+    Otherwise, return None.
     """
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
@@ -148,16 +148,16 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry. If its document is identical to the previous document, the
-    previous object is used.
+    """Return the entry. If its document is identical to the document in `before`, the entry contains the
+    previous object, which saves memory.
     """
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry
 
 
 def _batches(paths: Iterable[str], blobs: Blobs) -> Iterator[list[str]]:
-    """Group paths into batches. The files in a batch have at most BATCH_BYTES in total, but a larger file
-    gets a batch of its own.
+    """Group paths into batches. The files in a batch have at most BATCH_BYTES in total. A larger file is a
+    batch of its own.
     """
     part: list[str] = []
     size = 0
@@ -185,11 +185,13 @@ def _media_entry(store: Store, path: str, blobs: Blobs, facts: ImageFacts) -> En
 
 # --- renames --------------------------------------------------------------------------------------
 
-RenamesKey = tuple[str, Schema, tuple[str, ...], str]  # a commit, and what determines the document at a path
+RenamesKey = tuple[
+    str, Schema, tuple[str, ...], str
+]  # a commit, and everything that determines which document a path belongs to
 
 
 class Renames:
-    """Cache of the renames in the commits on the served branch. Thread-safe."""
+    """Cache for the renames of documents in the commits on the served branch. Thread-safe."""
 
     def __init__(self, site: Site, log: CommitLog) -> None:
         self.site, self.log = site, log
@@ -197,11 +199,11 @@ class Renames:
         self._lock = threading.Lock()
 
     def are_known(self, state: State) -> bool:
-        """Return whether the result of `of` is cached, so that git need not be run."""
+        """Return whether the result of `of` is cached, so that `of` need not run git."""
         return not self.site.git.committed.commit or self._known[0] == self._cache_key(state)
 
     def of(self, state: State) -> Mapping[Key, Rename]:
-        """Return the renames in all commits up to the last one that the site has loaded."""
+        """Return the renames in all commits up to the last commit that the site has loaded."""
         with self._lock:
             commit, *_ = key = self._cache_key(state)
             if not commit:

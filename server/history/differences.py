@@ -1,6 +1,6 @@
 """Differences between versions of a document, and the attribute values in each version.
 
-All versions are parsed with the current schema. Values that are invalid in this schema are dropped.
+All versions are parsed with the current schema. Values that are invalid in the current schema are dropped.
 """
 
 from bisect import bisect_left
@@ -28,8 +28,8 @@ from server.storage.store import Store
 
 # --- lines ----------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # How often a range is split again at its unique common lines.
-MAX_COMPARED_PAIRS = 1000  # Smaller ranges are compared with `difflib`.
+MAX_DEPTH = 8  # how often a range can be split again at its unique common lines
+MAX_COMPARED_PAIRS = 1000  # `difflib` compares ranges with fewer pairs of lines.
 
 
 class LineMatcher(SequenceMatcher[str]):
@@ -40,7 +40,7 @@ class LineMatcher(SequenceMatcher[str]):
         self._texts = before, after
 
     def get_matching_blocks(self) -> list[Match]:
-        """Return the blocks of equal lines in order, and an empty block at the end (as in `difflib`)."""
+        """Return the blocks of equal lines in order, followed by an empty block, as in `difflib`."""
         before, after = self._texts
         blocks = sorted(_blocks(before, after))
         return [*map(Match._make, blocks), Match(len(before), len(after), 0)]
@@ -62,13 +62,13 @@ def diff_lines(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def _range(start: int, end: int) -> str:
-    """Format a range of lines for the `@@` line of a unified diff."""
+    """Format a range of lines for the `@@` line in a unified diff."""
     size = end - start
     return f"{start + 1}" if size == 1 else f"{start + bool(size)},{size}"
 
 
 def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Yield blocks of equal lines in any order: start in `before`, start in `after`, number of lines."""
+    """Yield blocks of equal lines in any order, as (start in `before`, start in `after`, number of lines)."""
     pending = [(0, len(before), 0, len(after), 0)]
     while pending:
         start, end, new, new_end, depth = pending.pop()
@@ -92,7 +92,7 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Return how many lines are equal, counted from the start of two ranges of positions."""
+    """Return how many lines are equal, counted from the start of both ranges of positions."""
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -102,10 +102,10 @@ def _common_prefix(
 
 
 def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Return pairs of positions of equal lines, increasing in both texts.
+    """Return pairs of positions of equal lines. In both texts, the positions increase from pair to pair.
 
-    Only lines that occur exactly once in each text count. The pairs are the longest common subsequence of
-    these lines.
+    Only lines that occur exactly once in each text are considered. The pairs are the longest common
+    subsequence of these lines.
     """
     unique, new_unique = ({line for line, n in Counter(lines).items() if n == 1} for lines in (before, after))
     positions = {
@@ -133,16 +133,17 @@ def _common_lines(before: Sequence[str], after: Sequence[str]) -> list[tuple[int
 Values = Mapping[str, Any]
 # Content type, path, and git object name of a file; the name is "" for the file on disk.
 _File = tuple[Type | None, str, str]
-MAX_COMPARED_CHARS = 200_000  # No line diff for longer texts.
-_BYTES_PER_STEP = 1000  # Cost of reading a file, in steps of the budget.
+MAX_COMPARED_CHARS = 200_000  # For longer texts, there is no line diff.
+_BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """Parsed content of a file.
+    """Parsed content of a document's file.
 
-    `values` are by attribute. `unread` contains what the current schema can't represent: keys that are not
-    attributes (`quote.source` for a key in a component), and attributes whose values have the wrong type.
+    `values` contains the values by attribute. `unread` contains the names of what the current schema can't
+    represent: keys that are not attributes (such as `quote.source` in the component `quote`), and attributes
+    whose values have the wrong type.
     """
 
     values: Values
@@ -151,7 +152,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Change of one attribute: old and new value, and a line diff if the value is a text of several lines."""
+    """Change to one attribute: its old value, its new value, and a line diff if the value is a text with
+    several lines.
+    """
 
     before: Any
     after: Any
@@ -159,10 +162,11 @@ class Difference:
 
 
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
-    """Parse a document's file. Returns None if parsing fails.
+    """Parse a document's file. Return None if the file can't be parsed.
 
-    `type_` is the document's current content type. If the file belonged to another type at that time, only
-    attributes of the same kind are returned, and none that was hidden in the other type.
+    `type_` is the document's current content type. If the file belonged to a different content type at that
+    time, an attribute is returned only if it has the same kind in both content types and was visible in the
+    earlier one.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -184,7 +188,9 @@ def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Co
 
 
 def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
-    """Convert content of one type to another: keep visible attributes that are of the same kind in both."""
+    """Convert content from one content type to another. Only attributes that are visible and have the same
+    kind in both content types are kept.
+    """
     hidden = {name for name, old in earlier.attributes.items() if old.private or old.type == "password"}
     values = {
         name: content.values[name]
@@ -195,7 +201,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether a value of the old attribute is also a value of the new one."""
+    """Return whether the new attribute accepts the values of the old attribute."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (
@@ -216,11 +222,10 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield a pair for each version: the values before and after it.
+    """Yield a pair for each version: the values before the change, and the values after it. Raises LimitError
+    if the budget is exhausted.
 
-    None stands for a missing or unreadable file.
-
-    Raises LimitError if the budget is exhausted.
+    None represents a missing or unreadable file.
     """
     files = ((_before(version), _after(version)) for version in versions)
     values = _read_files(store, [file for pair in files for file in pair], budget)
@@ -228,7 +233,7 @@ def values_of(
 
 
 def values_after(store: Store, versions: Sequence[Version], budget: Budget) -> Iterator[Values | None]:
-    """Yield the values after each version, like `values_of`. Raises LimitError."""
+    """Yield the values after each version's change, like `values_of`. Raises LimitError."""
     return _read_files(store, [_after(version) for version in versions], budget)
 
 
@@ -252,7 +257,9 @@ def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterato
 
 
 def _object_name(commit: str, path: str) -> str:
-    """Return the name by which git finds a file in a commit (`COMMIT:./PATH`), or "" if there is none."""
+    """Return the name with which git identifies a file in a commit (`COMMIT:./PATH`), or "" if
+    there is none.
+    """
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
 
 
@@ -272,11 +279,12 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return the content of a document's file at a commit, or on disk if `commit` is "".
+    """Return the content of a document's file at a commit, or on disk if `commit` is "". Return None if there
+    was no such file.
 
-    Returns None if there was no such file. `versions` are all versions of the document, which contain its
-    earlier paths. `current` is the document in the index. `locale_and_status` selects one of the document's
-    files. `may_see` returns whether the caller may see a file.
+    `versions` are all versions of the document, which contain its earlier paths. `current` is the document in
+    the index. `locale_and_status` selects one of the document's files. `may_see` is a function that takes a
+    file's path and returns whether the caller may see the file.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}
@@ -299,14 +307,18 @@ def content_at(
 def changed_attributes(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """Return the names of the attributes that differ between two versions and that the viewer may see."""
+    """Return the names of the attributes that differ between two versions, except those that the viewer may
+    not see.
+    """
     return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 
 
 def differences(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> dict[str, Difference]:
-    """Return the differences between two versions by attribute, without values hidden from the viewer."""
+    """Return the differences between two versions by attribute, without values that are hidden from the
+    viewer.
+    """
     changed = _differing(attributes, before, after, viewer)
     return {name: Difference(old, new, unified_diff(old, new)) for name, old, new in changed}
 
@@ -314,7 +326,7 @@ def differences(
 def _differing(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each attribute whose visible value differs: its name, and the old and new value as JSON."""
+    """Yield each attribute whose visible value differs, as (name, old value as JSON, new value as JSON)."""
     for attribute in attributes:
         if not _is_same(attribute, before, after):
             old, new = (
@@ -331,7 +343,7 @@ def _is_same(attribute: Attribute, before: Values | None, after: Values | None) 
 
 
 def value_json(attribute: Attribute, value: Any, viewer: Viewer) -> Any:
-    """Return a value as JSON, without components and relation targets that the viewer must not see.
+    """Return a value as JSON, without the components and relation targets that the viewer must not see.
 
     Relations become documentIds, and media become paths. A biginteger becomes a string, as in all responses,
     because many clients can't represent large numbers.
@@ -355,7 +367,7 @@ def _component(component: Component, viewer: Viewer) -> dict[str, Any]:
 
 
 def plain(tree: Any) -> Any:
-    """Convert a parsed tree to plain dicts, lists and strings, for JSON."""
+    """Convert a parsed tree to plain dicts, lists and strings, which can be serialized as JSON."""
     if isinstance(tree, dict):
         return {str(key): plain(value) for key, value in tree.items()}
     if isinstance(tree, list | tuple):
@@ -364,7 +376,9 @@ def plain(tree: Any) -> Any:
 
 
 def unified_diff(old: Any, new: Any) -> list[str] | None:
-    """Return the line diff of two texts, or None if both are single lines or if they are too long."""
+    """Return the line diff of two texts. Return None if both texts consist of a single line, or if they are
+    too long.
+    """
     texts = [text if isinstance(text, str) else "" for text in (old, new)]
     if not any("\n" in text for text in texts) or sum(map(len, texts)) > MAX_COMPARED_CHARS:
         return None

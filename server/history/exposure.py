@@ -1,4 +1,6 @@
-"""Comparison of what two schemas hide. Values that one hides must not be shown under the other."""
+"""Comparison of which values two schemas hide. A value that is hidden in one schema must not be shown with
+the other.
+"""
 
 from collections.abc import Iterator
 
@@ -6,10 +8,11 @@ from server.schema.model import Schema, Type
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether a type may show more under `schema` than under `other`.
+    """Return whether a content type may show more under `schema` than under `other`.
 
-    That is so if `other` lacks the type, hides an attribute that `schema` shows, in a component too, or
-    distinguishes the type's files or drafts differently.
+    This is the case if `other` does not contain the content type, if `other` hides an attribute that `schema`
+    shows (possibly in a component), or if the two schemas have different rules about which files are
+    documents or drafts of this content type.
     """
     if schema is other:
         return False
@@ -26,7 +29,9 @@ def _rules(type_: Type) -> tuple[object, ...]:
 
 
 def _attributes(schema: Schema, type_: Type, *, visible: bool) -> Iterator[tuple[str, str]]:
-    """Yield the visible or hidden attributes of a type and its components, with the uid of their type."""
+    """Yield the attributes of a content type and its components, each with the uid of the type that defines
+    it. Depending on `visible`, either the visible or the hidden attributes are yielded.
+    """
     waiting, seen = [type_], {type_.uid}
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,6 @@
-"""Path rules at past commits: what a file was when it was committed, by the schema of that time."""
+"""Path rules at past commits. They determine which document a file contained, according to the schema in the
+commit.
+"""
 
 from server.documents.path_rules import Layout
 from server.errors import ConflictError
@@ -8,9 +10,10 @@ from server.storage.git.log import Commit
 
 
 class FormerLayouts:
-    """Cache of the path rules at past commits. Thread-safe.
+    """Cache for the path rules at past commits. Thread-safe.
 
-    Only commits that changed the configuration are read. All others have the rules of their parents.
+    Only commits that changed the configuration are read. All other commits have the same rules as their
+    parents.
     """
 
     def __init__(self, past: PastStates) -> None:
@@ -18,7 +21,9 @@ class FormerLayouts:
         self._layouts: dict[str, Layout | None] = {}
 
     def at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit, or None if there was no valid configuration up to it."""
+        """Return the path rules at a commit, or None if the configuration has been invalid in all commits up
+        to this one.
+        """
         commits, waiting = self.past.log.commits, [commit]
         while waiting:
             one = waiting[-1]
@@ -38,7 +43,9 @@ class FormerLayouts:
             return first
         try:
             found = self.past.layout(id_)
-        except ConflictError:  # Nothing was served at this commit, so the rules before it are still the ones.
+        except (
+            ConflictError
+        ):  # The configuration at this commit is invalid, so the earlier rules still apply.
             return first
         same = (one for one in inherited if one is not None and one.rules == found.rules)
         return next(same, found)

@@ -1,6 +1,7 @@
 """States of a site at past commits (docs/history.md).
 
-A state is built from a similar state that is already in memory. Only the documents that differ are replaced.
+A past state is built from a similar state that is already in memory. Only the documents that differ are
+replaced.
 """
 
 import logging
@@ -48,13 +49,13 @@ from server.storage.store import Store
 
 log = logging.getLogger("bifolio")
 
-# For all cached states in a process, without the current one and one large one.
+# for all cached states in a process, except the current state and one large state
 MAX_BYTES = 128 * 1024 * 1024
-CACHE_BYTES = 2 * 1024 * 1024  # In each state, for rendered responses and for search results.
+CACHE_BYTES = 2 * 1024 * 1024  # limit in each state, for rendered responses and for search results separately
 _BYTES_PER_FILE = 600  # Approximate memory for each file in a state, in addition to its text.
-_MAX_CANDIDATES = 4  # A new state is built on one of this many recent states.
+_MAX_CANDIDATES = 4  # A new state is built from one of this many recent states.
 _MAX_NAMES = 256  # Size of the caches for resolved names and for configurations.
-_BACKOFF_S = 1.0  # Pause after no format could be generated.
+_BACKOFF_S = 1.0  # pause after an attempt in which no format could be generated
 # These settings affect parsing and rendering, so a past state uses their values at its commit. For all other
 # settings, such as roles and limits, the current values apply.
 HISTORIC_KEYS = (
@@ -65,11 +66,11 @@ HISTORIC_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PastState:
-    """The state of the site at one commit, and the files that it was built from. `size` is its approximate
+    """The site's state at one commit, and the files from which the state was built. `size` is its approximate
     size in bytes.
 
-    `lacking` contains the pictures whose formats do not exist yet. `mark` is the value of `Pictures.mark` at
-    the last check for new formats.
+    `lacking` contains the pictures whose formats (resized variants) do not exist yet. `mark` is the value of
+    `Pictures.mark` at the last check for new formats.
     """
 
     commit: str
@@ -82,10 +83,10 @@ class PastState:
 
 
 class PastStates:
-    """Cache of states at past commits. Thread-safe.
+    """Cache for states at past commits. Thread-safe.
 
-    A state that is larger than the whole cache is stored separately. Only the most recent one of these is
-    kept.
+    A state that is larger than the whole cache is stored separately. Only the most recent state of this size
+    is kept.
     """
 
     def __init__(self, site: Site, max_bytes: int = MAX_BYTES) -> None:
@@ -109,7 +110,7 @@ class PastStates:
         self.held: PastState | None = None  # the only state that is served, with `serve --at`
 
     def resolve(self, name: str) -> str:
-        """Return the commit id for a name. The name is a commit id, a tag, a branch, or a time such as
+        """Return the commit id for a name, which is a commit id, a tag, a branch, or a time such as
         `2026-11-01`.
 
         Raises ValidationError if no commit matches, and ConflictError if the site has no commits.
@@ -126,7 +127,9 @@ class PastStates:
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return the result of `find` for a name. It is cached until a ref in the repository changes."""
+        """Return the result of `find` for a name. The result is cached until a ref in the
+        repository changes.
+        """
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
@@ -147,8 +150,8 @@ class PastStates:
         return find_named(self.site.root, self.log, name)
 
     def changed_between(self, first: str, last: str = "") -> set[str]:
-        """Return the paths of files that differ between two commits. If `last` is "", compare the first
-        commit with the files on disk.
+        """Return the paths of the files that differ between two commits. If `last` is "", compare the commit
+        `first` with the files on disk.
         """
         root = self.site.root
         before = read_tree(root, first)
@@ -164,8 +167,8 @@ class PastStates:
         return current | deleted | committed_changes
 
     def hold(self, commit: str) -> PastState:
-        """Build the state at a commit and keep it in memory permanently. Raises ConflictError if the state is
-        invalid.
+        """Build the state at a commit and keep it in memory permanently. Raises ConflictError if the
+        configuration is invalid at that commit.
         """
         self.held = self.at(commit)
         return self.held
@@ -180,14 +183,14 @@ class PastStates:
         return next(pinned, None) or self._cache.get(commit)
 
     def _all_known(self) -> list[PastState]:
-        """Return all states in memory. The cached states come first, least recently used first; the permanent
-        states follow.
+        """Return all states in memory: first the cached states, least recently used first, then the permanent
+        states.
         """
         return [*(past for _, past in self._cache.items()), *filter(None, (self.held, self._large))]
 
     def at(self, commit: str) -> PastState:
-        """Return the state at a commit. Raises ConflictError if the configuration is
-        invalid at that commit.
+        """Return the state at a commit. Raises ConflictError if the configuration is invalid at
+        that commit.
         """
         past = self._find_known(commit)
         if past is not None and not self._is_outdated(past):
@@ -211,8 +214,8 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state with which to process a request at a commit. It has past content, but current
-        permissions and limits.
+        """Return the state with which to process a request at a commit. It contains the past content, but the
+        current permissions and limits.
         """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
@@ -263,7 +266,9 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Return whether picture formats that were missing from the state may have been created."""
+        """Return whether picture formats that the state lacks may have been generated since the
+        last check.
+        """
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
     def _with_new_formats(self, past: PastState) -> PastState:
@@ -285,9 +290,9 @@ class PastStates:
         )
 
     def picture_file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file that contains a format of a picture.
+        """Return the file that contains a format (a resized variant) of a picture.
 
-        If the file has been deleted, return None and start to regenerate it in the background.
+        If the file has been deleted, return None and start to regenerate the file in the background.
         """
         file = self.pictures.file(path, blob, name)
         if file is None and self.pictures.is_wanting(path, blob):
@@ -318,7 +323,7 @@ class PastStates:
             log.exception("can't scale the pictures of past commits; the next request tries again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
-        """Return the path and blob of each picture whose formats have yet to be generated."""
+        """Return the path and blob of each picture whose formats have not been generated yet."""
         candidates = {(path, past.known.blobs[path]) for past in self._all_known() for path in past.lacking}
         with self._lock:
             candidates |= self._deleted
@@ -336,9 +341,7 @@ class PastStates:
         return entry is not None and entry.signature == signature_of(self.site.root / path)
 
     def _current(self) -> PastState:
-        """Return the current state. Its `known.blobs` contains only files that have
-        no uncommitted changes.
-        """
+        """Return the current state. Its `known.blobs` contains only files without uncommitted changes."""
         state, configuration, committed, entries = self.site.basis()
         blobs = self._blobs_of(committed.commit)
         same = {path: blob for path, blob in blobs.items() if path not in committed.changed}
@@ -351,13 +354,15 @@ class PastStates:
         return self._head[1]
 
     def schema(self, commit: str) -> Schema:
-        """Return the schema at a commit. Raises ConflictError if the configuration
-        is invalid at that commit.
+        """Return the schema at a commit. Raises ConflictError if the configuration is invalid
+        at that commit.
         """
         return self._configuration_at(commit).schema
 
     def layout(self, commit: str) -> Layout:
-        """Return the path rules at a commit. Raises ConflictError as `schema`."""
+        """Return the path rules at a commit. Raises ConflictError if the configuration is invalid at that
+        commit.
+        """
         configuration = self._configuration_at(commit)
         return Layout(configuration.schema, configuration.settings)
 
@@ -368,8 +373,8 @@ class PastStates:
         return self._configuration(commit, read_tree(self.site.root, commit, (SETTINGS, TYPES)))
 
     def _configuration(self, commit: str, blobs: Blobs, current: PastState | None = None) -> Configuration:
-        """Return the configuration at a commit. If the schemas at different commits are identical, the same
-        object is used for all of them.
+        """Return the configuration at a commit. If several commits have identical schemas, they share one
+        schema object.
         """
         ids = frozenset((path, blob.id) for path, blob in configuration_files(blobs).items())
         configuration = self._configurations.get(ids)
@@ -390,8 +395,8 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the state from which to build a new one: the one with the same schema and the most files in
-        common. Return None if no state has the same schema.
+        """Return the state from which to build a new state. It has the same schema, and more files in common
+        than any other state. Return None if no state has the same schema.
         """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
@@ -415,7 +420,7 @@ class PastStates:
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with small caches. All past states share one cache for fragments."""
+        """Return the snapshot with small caches. All past states share one cache for rendered fragments."""
         rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
@@ -424,7 +429,9 @@ class PastStates:
 
 
 def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
-    """Return the blob of a media file at a commit. Return None if the file on disk is still identical."""
+    """Return the blob of a media file at a commit. Return None if the file on disk is identical
+    to this blob.
+    """
     blob = past.at(commit).known.blobs.get(path)
     return None if blob is None or past.is_as_today(path, blob) else blob
 
@@ -436,9 +443,9 @@ def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[
     """Return a function that tests whether a commit matches both `since` and `author`. An empty string
     matches every commit.
 
-    `since` is a time or a commit. A date means the start of the day. For a commit, that commit and all
-    commits before it do not match. `author` is a part of the author's name, or an email address. Raises
-    ValidationError if `since` is invalid.
+    `since` is a time or a commit. A date stands for the start of the day. If `since` is a commit, only later
+    commits match, so that commit itself does not match. `author` is a part of the author's name, or an email
+    address. Raises ValidationError if `since` is invalid.
     """
     time, word = read_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

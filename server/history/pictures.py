@@ -1,4 +1,4 @@
-"""Sizes and formats of the pictures in commits. A picture is identified by its bytes.
+"""Dimensions and formats (resized variants) of the pictures in commits. A picture is identified by its bytes.
 
 The results depend only on the bytes, so all workers and commits share them. Missing formats are generated in
 the background, in the same way as for files on disk.
@@ -19,11 +19,11 @@ from server.storage.images.formats import UnscalableError, cached_formats
 from server.storage.images.kinds import PICTURE_ENDINGS
 from server.storage.media import media_key, upload_path
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # Of the cache; approximate size of an entry.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400  # limit for the cache; approximate size of an entry
 
 
 class Pictures:
-    """Reader and generator of formats for the pictures in a site's commits. Thread-safe."""
+    """Reader for the pictures in a site's commits, which also generates their formats. Thread-safe."""
 
     def __init__(self, root: Path, image_cache: ImageCache) -> None:
         self._root, self._image_cache = root, image_cache
@@ -31,10 +31,10 @@ class Pictures:
         self._known: Cache[tuple[str, str], Picture] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
-        """Return the properties of the picture in a blob.
+        """Return the properties of the picture in a blob. Raises StorageError if the disk is full.
 
-        If a file on disk has the same content, pass its signature as `on_disk`, because this is faster.
-        Raises StorageError if the disk is full.
+        If a file on disk has the same content, pass its signature as `on_disk`, because reading from disk is
+        faster.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -48,26 +48,27 @@ class Pictures:
         return picture
 
     def formats(self, path: str, picture: Picture) -> dict[str, Any] | None:
-        """Return the formats of a picture for a response, or None if they have not been generated yet."""
+        """Return a picture's formats for a response, or None if they have not been generated yet."""
         if not picture.key:
             return None
         return cached_formats(self._image_cache.folder, picture.key, media_key(path) or "")
 
     def file(self, path: str, blob: Blob, name: str) -> Path | None:
-        """Return the file that contains a format of a picture, or None if it does not exist."""
+        """Return the file that contains one format of a picture, or None if the file does not exist."""
         key = self.of(path, blob).key
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
-        """Return whether formats for the picture are missing and can be generated."""
+        """Return whether formats of the picture are missing and can be generated."""
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.formats(path, picture) is None
         return missing and self._image_cache.may_make(picture.key)
 
     def make(self, path: str, blob: Blob) -> bool:
-        """Generate the formats for a picture. Return False if this fails and should be retried.
+        """Generate a picture's formats. Return False if this fails and should be retried.
 
-        For a damaged picture, no formats are generated, but the result is True.
+        For a damaged picture, no formats are generated, but the result is True, because a retry would not
+        help.
         """
         picture, suffix = self.of(path, blob), splitext(path)[1]
         try:

@@ -1,4 +1,4 @@
-"""Resolution of names to commits. If a name can't be resolved, the error explains what is missing."""
+"""Resolution of names to commits. If a name can't be resolved, the error explains the reason."""
 
 import shutil
 from pathlib import Path
@@ -24,7 +24,7 @@ NO_COMMIT_MESSAGE = "The site's git repository has no commits; commit the site f
 
 
 def no_repository(root: Path) -> str:
-    """Return the reason why a site is not in a git repository, as a message."""
+    """Return the message that explains why a site is not in a git repository."""
     if not shutil.which("git"):
         return NO_GIT_MESSAGE
     trust = how_to_trust(root)

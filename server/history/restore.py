@@ -1,4 +1,4 @@
-"""Restoring of an earlier version. The earlier values become the body of an ordinary write."""
+"""Restoring an earlier version of a document. The earlier values become the body of an ordinary write."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Uncommitted changes: list the files that differ from the last commit, and commit some of them."""
+"""Uncommitted changes: lists the files that differ from the last commit, and commits some of them."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from server.storage.files import MISSING_FILE_ERRORS, is_utf_8
 from server.storage.git.log import FileChange
 from server.storage.git.uncommitted import uncommitted_changes
 
-MAX_FILES = 5000  # Limit for one commit.
+MAX_FILES = 5000  # limit for one commit
 _MAX_MEMORY_BYTES = 16_384  # Larger files are not loaded into memory.
 
 
@@ -43,7 +43,7 @@ class ChangedFile:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths to commit. A renamed file has two: the old and the new path."""
+        """The paths to commit. For a renamed file, these are the old and the new path."""
         return tuple(path for path in (self.change.before, self.change.path) if path)
 
     def version(self, head: str) -> Version:
@@ -55,8 +55,8 @@ class ChangedFile:
 
 
 def changed_files(site: Site, state: State, actor: Actor) -> list[ChangedFile]:
-    """Return the files with uncommitted changes, sorted by path. Files that the actor may not see completely
-    are omitted.
+    """Return the files with uncommitted changes, sorted by path, except files with content that the actor may
+    not see.
 
     To see files that belong to no content type, such as schemas, the actor needs full access. Raises
     ConflictError if git fails.
@@ -94,8 +94,8 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Return whether an actor may see all content in a file. If the file was renamed, this also applies to
-    the file at its old path.
+    """Return whether an actor may see all content in a file. If the file was renamed, the actor must also be
+    allowed to see the file at its old path.
     """
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))
@@ -123,8 +123,8 @@ def commit_changes(
 ) -> str:
     """Commit the current content of some changed files. Return the id of the commit.
 
-    Raises ValidationError if a path has no changes or the message is empty. Raises ConflictError with git's
-    message if the commit fails.
+    Raises ValidationError if a path has no changes or the message is empty. If the commit fails, raises
+    ConflictError with the message from git.
     """
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
@@ -153,8 +153,7 @@ def _contents(root: Path, paths: Iterable[str]) -> dict[str, bytes | Path | None
 
 
 def _content(root: Path, path: str) -> bytes | Path | None:
-    """Return the content of a file. If the file is large, return its path instead. If the file was deleted,
-    return None.
+    """Return the content of a file, or the path of a large file. Return None if the file was deleted.
 
     Raises ConflictError for a symbolic link.
     """

@@ -1,4 +1,5 @@
-"""Versions of a document in git: the commits that changed its files, including those before a rename.
+"""Versions of a document in git: the commits that changed the document's files, including those before a
+rename.
 
 The history is searched for the document's current paths and for all paths that the document has ever had.
 """
@@ -22,7 +23,11 @@ from server.storage.git.log import Commit, CommitLog, FileChange
 from server.storage.git.refs import head_commit
 from server.storage.git.uncommitted import changed_paths
 
-ACTIONS = {"A": "create", "D": "delete", "R": "rename"}  # by git's status letter; all others are updates
+ACTIONS = {
+    "A": "create",
+    "D": "delete",
+    "R": "rename",
+}  # by git's status letter; all other letters mean an update
 
 
 # A function that returns a change as a caller sees it, or None. The commit is None for an uncommitted change.
@@ -55,8 +60,8 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The kinds of files that a commit changed. They determine the required permissions. `claims` contains
-    one claim for each permission.
+    """The kinds of files that a commit changed. They determine which permissions are required to see the
+    commit. `claims` contains one claim for each permission.
 
     `others` is set if the commit changed schemas, or content that belongs to no current content type.
     """
@@ -74,11 +79,13 @@ class Timeline:
     schema: Schema
     commits: tuple[Commit, ...]
     claims: dict[str, Claim]  # by path
-    paths: dict[tuple[str, str], set[str]]  # by the type's uid and the documentId in the path
+    paths: dict[
+        tuple[str, str], set[str]
+    ]  # by the content type's uid, and the documentId that follows from the path
     _subjects: dict[str, Subjects] = field(default_factory=dict)  # cache, by commit
 
     def subjects(self, commit: Commit) -> Subjects:
-        """Return the kinds of files that a commit changed."""
+        """Return the kinds of files that a commit changed, from the cache if possible."""
         subjects = self._subjects.get(commit.id)
         if subjects is None:
             subjects = self._subjects[commit.id] = self._find_subjects(commit)
@@ -142,7 +149,8 @@ class Versions:
         """Return the versions of a document, newest first. Uncommitted changes come before all commits.
 
         If `commit` is given, only versions up to that commit are returned, and `state` must be the state at
-        that commit. If a file was renamed from a path that `seen` hides, its history starts at the rename.
+        that commit. If a file was renamed from a path that `seen` hides, the file's history starts at the
+        rename.
         """
         timeline = self.timeline(state, commit)
         current = set(self._current_paths(state, type_, document_id))
@@ -172,12 +180,14 @@ class Versions:
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Return whether the document exists now. Unless `drafts` is set, only a published version counts."""
+        """Return whether the document exists now. Unless `drafts` is set, a document that exists only as a
+        draft is ignored.
+        """
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
     def single_id(self, state: State, type_: Type, commit: str = "") -> str:
         """Return the documentId of a single type's document, even if the document has been deleted. Return ""
-        if it has never existed.
+        if there has never been a document.
         """
         ids = (key[1] for key in state.snapshot.claims if key[0] == type_.uid)
         earlier = (id_ for uid, id_ in self.timeline(state, commit).paths if uid == type_.uid)
@@ -200,8 +210,8 @@ class Versions:
         claim: "partial[Claim | None]",
         seen: Seen,
     ) -> Iterator[Version]:
-        """Yield the uncommitted changes to the files at `paths`. `committed` contains those paths whose files
-        exist in the last commit.
+        """Yield the uncommitted changes to the files at `paths`. `committed` contains the paths of the files
+        that exist in the last commit.
         """
         root, committed_files = self.site.root, self.site.git.committed
         if not timeline.head:
@@ -256,10 +266,10 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return the time at which a version was committed. For an uncommitted change, return the time at which
-    the file was last modified.
+    """Return the time at which a version was committed, or for an uncommitted change, the time at which the
+    file was last modified.
 
-    Returns None for an uncommitted deletion.
+    Return None for an uncommitted deletion.
     """
     if version.commit is not None:
         return from_seconds(version.commit.authored)
@@ -278,8 +288,8 @@ _UNCOMMITTED_POSITION = -1  # Precedes the newest commit, at position 0.
 def deleted_documents(
     state: State, type_: Type, timeline: Timeline, root: Path, seen: Seen, *, drafts: bool
 ) -> list[Deleted]:
-    """Return the documents that were deleted, most recently deleted first. Renamed documents are not
-    included, and deletions that `seen` hides.
+    """Return the deleted documents, most recently deleted first. Renamed documents and deletions that `seen`
+    hides are not included.
 
     The versions of each document start with the default locale. Unless `drafts` is set, only published
     versions are considered.
@@ -302,8 +312,8 @@ def deleted_documents(
 
 
 def _last_changes(timeline: Timeline) -> dict[str, tuple[str, int, Commit]]:
-    """Return the last change to each path: its status, the position of the commit in the timeline, and the
-    commit.
+    """Return the last change to each path, as (git's status letter, position of the commit in the timeline,
+    commit).
     """
     last_changes: dict[str, tuple[str, int, Commit]] = {}
     for position, commit in enumerate(timeline.commits):
@@ -322,7 +332,9 @@ def _deletions(
     *,
     drafts: bool,
 ) -> Iterator[tuple[int, Version]]:
-    """Yield the deletions at these paths, with their position in the timeline. Renames are not included."""
+    """Yield the deletions of files at these paths, each with its position in the timeline. Renames are not
+    included.
+    """
     for path in sorted(paths):
         claim = timeline.claims[path]
         status, position, last = last_changes[path]

@@ -1,4 +1,4 @@
-"""Visibility of the values in earlier versions of documents."""
+"""Rules for which values in earlier versions of documents an actor may see."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +14,8 @@ from server.site.site import State
 class Viewer:
     """An actor that views earlier versions. `state` determines which relation targets are drafts.
 
-    `others` contains additional schemas whose private attributes are also hidden. When a request reads a
-    branch, these are the served schema and the schema at the commit.
+    `others` contains additional schemas. Attributes that are private in one of these schemas are hidden, too.
+    When a request reads a branch, these are the served schema and the schema at the commit.
     """
 
     actor: Actor
@@ -23,14 +23,14 @@ class Viewer:
     others: tuple[Schema, ...] = ()
 
     def attributes(self, type_: Type) -> list[Attribute]:
-        """Return those attributes of a content type whose history the actor may see."""
+        """Return the attributes of a content type whose history the actor may see."""
         return [attribute for attribute in type_.attributes.values() if self.sees(type_, attribute)]
 
     def sees(self, type_: Type, attribute: Attribute) -> bool:
         """Return whether the actor may see the history of an attribute.
 
-        The actor may not see private attributes, passwords, derived relations, and relations to content types
-        that the actor may not read.
+        The history of private attributes, passwords, derived relations, and relations to content types that
+        the actor may not read is hidden.
         """
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False
@@ -43,7 +43,7 @@ class Viewer:
         return any(one and not one.visible for one in found)
 
     def related(self, attribute: Attribute, targets: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return those relation targets that the actor may see.
+        """Return the relation targets that the actor may see.
 
         To see targets that are not published, the actor needs the permission to read drafts.
         """

@@ -1,3 +1,3 @@
-"""Merging of branches. Documents are merged attribute by attribute, and other texts line by line. All other
-files are taken completely from one side.
+"""Merging of branches. Documents are merged attribute by attribute, and other text files line by line. For
+all remaining files, the complete file is used from one side.
 """

@@ -22,8 +22,8 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
     """Raise ForbiddenError if the actor lacks a permission for one of the changes in the merge. These
     permissions are required:
 
-    - For documents: the permission for each change. If the merge changes or publishes drafts, also the
-      permission to read drafts.
+    - For documents: the permission for each change. If the merge changes or publishes drafts, the permission
+      to read drafts is also required.
     - For media: the permission to upload or to delete.
     - For all other files, such as schemas: full access.
     """
@@ -41,8 +41,8 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Return whether the branch has published the document. If so, its draft no
-    longer exists on the branch.
+    """Return whether the branch has published the document, so that its draft no longer exists
+    on the branch.
     """
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
@@ -53,7 +53,7 @@ def require_valid(before: PastState, after: PastState) -> None:
     """Raise ValidationError if a document that the merge creates or changes is invalid.
 
     If the merge changes a schema, also raise ValidationError for other documents that become invalid. Raises
-    ConflictError if two files claim the same document version, or if a file can't be parsed.
+    ConflictError if two files contain the same document version, or if a file can't be parsed.
     """
     changed = dict(differing(after, before))
     unreadable = [
@@ -74,7 +74,7 @@ def require_valid(before: PastState, after: PastState) -> None:
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:
-    """Yield the faults that a changed schema causes in documents that the merge does not change."""
+    """Yield the faults that a changed schema causes in documents that the merge itself does not change."""
     if before.configuration.shape == after.configuration.shape:
         return
     old_claims = before.state.snapshot.claims
@@ -89,7 +89,9 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in a document, checked against a snapshot. The files in `left_out` are ignored."""
+    """Yield the faults in a document, which is checked against the documents in a snapshot. The files in
+    `left_out` are ignored.
+    """
     yield from _check_document(document)
     if document.status != PUBLISHED:
         return
@@ -113,7 +115,7 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError if the merged documents are invalid in combination with uncommitted content on
+    """Raise ValidationError if the merged documents are invalid in combination with uncommitted changes to
     the site.
     """
     left_out = set(touched)

@@ -15,18 +15,18 @@ from server.history.merging.documents import Key, Three
 from server.history.viewer import Viewer
 from server.schema.spelling import suggestion
 
-MAX_REPORTED = 100  # Documents and files each.
-MAX_VALUE_CHARS = 2000  # Longer values are cut.
+MAX_REPORTED = 100  # limit for documents, and separately for files
+MAX_VALUE_CHARS = 2000  # Longer values are truncated.
 SIDES = ("ours", "theirs")
 _EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The resolution of conflicts that a request contains, by document name and by file path.
+    """How a request resolves conflicts, by document name and by file path.
 
-    For a document, it is either one side ("ours" or "theirs") for all attributes, or a choice for each
-    attribute: a side, or `{"value": …}`.
+    For a document, the resolution is either one side ("ours" or "theirs") for all attributes, or a choice for
+    each attribute: a side, or a new value as `{"value": …}`.
     """
 
     documents: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Resolution:
 
 
 def read_resolution(body: Any) -> Resolution:
-    """Parse the field `resolve` in a request body. Raises ValidationError."""
+    """Parse the field `resolve` in a request's body. Raises ValidationError."""
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
@@ -67,8 +67,8 @@ def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
 class Unmerged:
     """Collector for the conflicts in a merge that the request does not resolve.
 
-    `known` and `known_files` contain all conflicts, including resolved ones. They are used to reject
-    resolutions for documents and files without a conflict.
+    `known` and `known_files` contain all conflicts, including resolved ones. With these, a resolution for a
+    document or file without a conflict can be rejected.
     """
 
     resolution: Resolution
@@ -91,8 +91,8 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return how the request resolves the conflicts in a document: the chosen sides and the new values,
-        both by attribute.
+        """Return how the request resolves the conflicts in a document: the chosen sides by attribute, and the
+        new values by attribute.
 
         If an attribute has no resolution, record the conflict and return None. If one side deleted the
         document, the conflict concerns the whole document, and the attribute name is "".
@@ -123,9 +123,8 @@ class Unmerged:
             raise _unknown(path, self.known_files)
 
     def require_none(self, viewer: Viewer) -> None:
-        """Raise UnmergedError if there are unresolved conflicts.
-
-        The error contains only values that the viewer may see.
+        """Raise UnmergedError if there are unresolved conflicts. The error contains only values that the
+        viewer may see.
         """
         if not self.documents and not self.files:
             return
@@ -147,7 +146,7 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
     """Describe the conflict in a document as JSON: either which side deleted the document, or the attributes
-    with a conflict and their values on the three sides.
+    with a conflict, each with its values in base, ours and theirs.
     """
     document, row = three.any, dict[str, Any]()
     row = {
@@ -171,7 +170,7 @@ def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewe
 
 
 def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any]]:
-    """Return a function that returns the values of an attribute on the three sides. If the attribute is
+    """Return a function that returns an attribute's values in base, ours and theirs. If the attribute is
     hidden from the viewer, the function returns {}.
     """
     type_, sides = three.type, three.values
@@ -194,7 +193,7 @@ def _value_reader(three: Three, viewer: Viewer) -> Callable[[str], dict[str, Any
 
 
 def _short(value: Any) -> Any:
-    """Shorten a long value. Texts are truncated, and other values are replaced by None."""
+    """Shorten a long value. A text is truncated, and any other value is replaced with None."""
     if isinstance(value, str):
         return value if len(value) <= MAX_VALUE_CHARS else f"{value[:MAX_VALUE_CHARS]}…"
     return value if len(json.dumps(value, default=str)) <= MAX_VALUE_CHARS else None

@@ -1,6 +1,4 @@
-"""Merging of documents. This module finds the documents that a branch has changed, and generates their merged
-files.
-"""
+"""Merging of documents: finds the documents that a branch has changed, and generates the merged files."""
 
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -22,8 +20,8 @@ from server.storage.store import Store
 from server.write.context import Context, Values, values_of
 from server.write.write_timestamps import timestamps_of_merge
 
-Changes = dict[str, Any]  # from a key to its new tree, or to REMOVE
-Key = tuple[str, str, str, str]  # uid of the type, documentId, locale, status
+Changes = dict[str, Any]  # maps a key to its new value, or to REMOVE
+Key = tuple[str, str, str, str]  # uid of the content type, documentId, locale, status
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +66,17 @@ class Three:
         return "" if same else "update"
 
     def merged(self) -> Merged:
-        """Merge the attributes. For conflicts, the value from theirs is used."""
+        """Merge the attributes. For conflicts, the result contains the value from theirs."""
         return merge(self.type, *self.values, merge_text)
 
     def merged_for_ours(self) -> Merged:
-        """Merge the attributes. For conflicts, the value from ours is used."""
+        """Merge the attributes. For conflicts, the result contains the value from ours."""
         base, ours, theirs = self.values
         return merge(self.type, base, theirs, ours, merge_text)
 
     @property
     def type(self) -> Type:
-        """The content type."""
+        """The document's content type."""
         return self.any.type
 
 
@@ -86,8 +84,9 @@ class Three:
 class Decisions:
     """Decisions about conflicts in keys that are not attributes.
 
-    `side_of` is a function that returns the chosen side for a file, or "". `settled` contains the attributes
-    whose conflicts have been resolved. It contains "" if the conflict concerns the whole document.
+    `side_of` is a function that returns the side that the request has chosen for a file, or "". `settled`
+    contains the attributes whose conflicts have been resolved. It contains "" if the conflict concerns the
+    whole document.
     """
 
     side_of: Callable[[str], str]
@@ -95,8 +94,8 @@ class Decisions:
 
 
 def name_of(key: Key, type_: Type) -> str:
-    """Return the name of a version in requests and responses: TYPE/ID/LOCALE. For a draft, the name ends with
-    /draft.
+    """Return the name of a version in requests and responses, such as `article/hello/en` (content type, id,
+    locale), or `article/hello/en/draft` for a draft.
     """
     _, document_id, locale, status = key
     return "/".join((type_.singular, document_id, locale, *(["draft"] if status == "draft" else [])))
@@ -123,8 +122,8 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Remove documents whose file can't be parsed on one of the sides. Without this, they would be treated as
-    deleted on that side.
+    """Remove documents whose file can't be parsed on one of the sides. Otherwise, such a document would be
+    treated as deleted on that side.
     """
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
@@ -154,7 +153,9 @@ def _key(document: Document) -> Key:
 
 
 def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) -> Values | None:
-    """Return the merged values. For each attribute with a conflict, the chosen side is used."""
+    """Return the merged values. For each attribute with a conflict, the result contains the value from the
+    chosen side.
+    """
     if any(not conflict.path for conflict in merged.conflicts):
         side = three.ours if choices[""] == "ours" else three.theirs
         return values_of(side.document) if side else None
@@ -175,12 +176,12 @@ def resolved_values(three: Three, merged: Merged, choices: Mapping[str, str]) ->
 def require_passwords(
     key: Key, three: Three, values: Values, theirs: Schema, given: Container[str] = ()
 ) -> None:
-    """Raise ConflictError if the merge would copy a password from a branch where that attribute is not a
+    """Raise ConflictError if the merge would copy a password from a branch on which the attribute is not a
     password.
 
     If the attribute is not a password in the branch's schema (`theirs`), the branch contains whatever a
-    client sent: plain text, or a hash that the client generated. Values in `given` come from the merge
-    request and are already hashed.
+    client sent: plain text, or a hash that the client generated. Attributes in `given` have values from the
+    merge request, which are already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -195,7 +196,7 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether the value contains a password that is not a password in the schema `theirs`."""
+    """Return whether the value contains a password that is an ordinary attribute in the schema `theirs`."""
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -210,8 +211,8 @@ def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: S
 
 
 def _is_whole(conflict: Conflict) -> bool:
-    """Return whether the conflict must be resolved for the whole attribute, because it can't be resolved for
-    a part of the value.
+    """Return whether the conflict must be resolved for the whole attribute, because a part of the value can't
+    be resolved separately.
     """
     return len(conflict.path) == 1 or isinstance(conflict.path[-1], int)
 
@@ -219,8 +220,7 @@ def _is_whole(conflict: Conflict) -> bool:
 def write_merged(
     context: Context, three: Three, values: Values | None, decisions: Decisions
 ) -> dict[str, str | None]:
-    """Return the texts of a version's files so that they contain `values`. For a deleted file, the text is
-    None.
+    """Return the texts that make the version's files contain `values`. The text for a deleted file is None.
 
     If the lines of both sides can be merged, formatting and comments come from both sides. Otherwise, they
     come from ours.
@@ -243,7 +243,8 @@ def write_merged(
 def _is_kept(three: Three, decisions: Decisions) -> bool:
     """Return whether to keep a version that one side deleted.
 
-    It is kept if the other side changed only keys that are not attributes, and the request chose that side.
+    The version is kept if the other side changed only keys that are not attributes, and the request chose
+    that side.
     """
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):
@@ -275,7 +276,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _with_other_keys(
     changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
 ) -> Changes:
-    """Return the changes from ours, combined with the changes from theirs to keys that are not attributes."""
+    """Return the changes from ours, combined with the changes that theirs made to keys that are not
+    attributes.
+    """
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
     their_values, undecided = values_of(theirs.document), both.keys() - decisions.settled
@@ -290,7 +293,7 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Return whether a text can be parsed as this document version and contains these values."""
+    """Return whether a text, parsed as this document version, contains these values."""
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

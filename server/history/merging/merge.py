@@ -1,11 +1,11 @@
 """Merges from one branch into another, which can be the served branch.
 
-First, a merge is planned, stored as an unreferenced commit, and validated. If the target branch is not
-checked out, git then moves the branch to the commit.
+First, a merge is planned, stored as a commit to which no branch refers yet, and validated. If the target
+branch is not checked out, git then moves the branch to the commit.
 
 If the target is the served branch, the merged files are written to disk in the same way as for any write.
-Before that, both parents are recorded in the journal. So if git is busy or the server is killed, the merge is
-committed later.
+Before that, both parents are recorded in the journal, so that the merge is committed later if git is busy or
+the server is killed.
 """
 
 import tempfile
@@ -51,8 +51,8 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that will be served. It contains the changed files, and a function that checks whether they
-    still fit the served state.
+    """A commit that will be served: the commit, the changed files, and a function that checks whether these
+    files still fit the served state.
     """
 
     joined: Joined
@@ -61,10 +61,11 @@ class Arrival:
 
 
 def put_in_place(site: Site, arrival: Arrival, by: Authorship) -> str:
-    """Write the files in a commit to disk, and move the served branch to the commit.
+    """Write the files in a commit to disk, and move the served branch to the commit. Return the commit id for
+    the response.
 
-    Returns the commit id for the response. Raises CommitError if git is busy, ConflictError if one of the
-    files has changed since the merge was planned, and the errors of `require_fit` and `Site.write_here`.
+    Raises CommitError if git is busy, ConflictError if one of the files has changed since the merge was
+    planned, and the errors of `require_fit` and `Site.write_here`.
     """
     with _exclusive_commit(site, arrival.joined) as index:
         committer = Person.of(site.state.settings.git.committer)
@@ -98,9 +99,8 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
 
 
 def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
-    """Move the branch to the commit.
-
-    Returns False if another process has moved the branch. In this case, the journal commits the merge later.
+    """Move the branch to the commit. Return False if another process has moved the branch, in which case the
+    journal commits the merge later.
     """
     environment = committer.environment("COMMITTER", int(time.time()))
     try:
@@ -113,9 +113,9 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 8  # Each attempt fails if another writer moves the branch.
+MAX_ATTEMPTS = 8  # An attempt fails if another writer moves the branch first.
 _OVERTAKEN_MESSAGE = "The branch kept changing while this merge was prepared; try again"
-_MAX_NAMED_FILES = 20  # Files named in an error.
+_MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class Merge:
 
 
 class _Overtaken(Exception):
-    """Raised if the branch has changed since the merge was planned. `reason` is the error that rejected the
-    write.
+    """Raised if the branch has changed since the merge was planned. `reason` is the error that caused the
+    write to be rejected.
     """
 
     def __init__(self, reason: ConflictError | None = None) -> None:
@@ -156,7 +156,9 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A merge that is planned and validated. It contains the unreferenced commit and the commit message."""
+    """A merge that is planned and validated, with its commit (to which no branch refers yet) and its commit
+    message.
+    """
 
     plan: Plan
     commit: str
@@ -170,7 +172,7 @@ class _Ready:
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
-        """Return the result to report after this merge has been completed."""
+        """Return the result to report when this merge has been completed."""
         result = "fast-forward" if self.sides.is_forward else "merge"
         return Merge(into, result, commit, self.documents, len(self.plan.outcomes))
 
@@ -185,11 +187,11 @@ class _Files:
 
 
 class Merger:
-    """Merger for the branches of a site. Safe for several threads and processes."""
+    """Merger for a site's branches. It is safe for several threads and processes."""
 
     def __init__(self, past: PastStates, branches: Branches) -> None:
         self.past, self.branches, self.site, self.root = past, branches, past.site, branches.root
-        self._lock = threading.Lock()  # One merge at a time, to avoid failed attempts.
+        self._lock = threading.Lock()  # Only one merge at a time, because concurrent merges would fail.
 
     def merge(self, request: MergeRequest, today: Settings) -> Merge:
         """Merge one branch into another. If an error is raised, nothing is merged.
@@ -241,8 +243,8 @@ class Merger:
         return clean_message(request.by.message) or clean_message(f"Merge branch {request.name}{into}")
 
     def _commit(self, plan: Plan, message: str, by: Authorship, today: Settings) -> str:
-        """Create the commit for a plan. A fast-forward needs no new commit, so the branch's commit is
-        returned.
+        """Create the commit for a plan. A fast-forward needs no new commit, so the last commit on the merged
+        branch is returned.
         """
         sides = plan.sides
         if sides.is_forward:
@@ -294,8 +296,8 @@ class Merger:
             return ready
 
     def _refuse_uncommitted(self, outcomes: Mapping[str, Outcome]) -> None:
-        """Raise ConflictError if the merge would change a file that has uncommitted changes, or write a file
-        where a folder exists.
+        """Raise ConflictError if the merge would change a file that has uncommitted changes, or would write a
+        file to a path where a folder exists.
         """
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
@@ -320,7 +322,7 @@ class Merger:
     def _files(self, ready: _Ready, folder: Path, by: Authorship, today: Settings) -> _Files:
         """Prepare the files to write to disk, and the commit. git's hooks and filters are applied.
 
-        Raises ConflictError if a hook rejects the commit, or if git is busy.
+        Raises ConflictError if a hook rejects the commit or if git is busy.
         """
         changeset, sides = Changeset(self.root), ready.sides
         staged = {path: file for path, file in ready.plan.outcomes.items() if isinstance(file, Staged)}
@@ -361,8 +363,8 @@ class Merger:
             raise _Overtaken(error) from error
 
     def _require_fit(self, ready: _Ready, context: Context) -> None:
-        """Raise _Overtaken, ConflictError or ValidationError if the served state has changed in a way that
-        prevents the merge.
+        """Raise _Overtaken, ConflictError or ValidationError if the served state has changed so that the
+        merge is no longer possible.
         """
         head = head_commit(self.root)
         ours, outcomes = ready.sides.ours, ready.plan.outcomes
@@ -379,8 +381,8 @@ class Merger:
 
 
 def _uncommitted_files(root: Path, outcomes: Mapping[str, Outcome]) -> Set[str]:
-    """Return those files changed by the merge that also have uncommitted changes, on
-    disk or in git's index.
+    """Return the files that the merge changes and that also have uncommitted changes, on disk or in git's
+    index.
     """
     written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
     return uncommitted_paths(root, list(outcomes)) | staged_in_place_of(repository_of(root), written_paths)

@@ -1,8 +1,8 @@
 """Check for file names in commits that must not be written to disk, because they are reserved or too long.
 
-A git tree can contain any name, and `git fetch` accepts it. But writing a file called `.GIT/config` to a file
-system that ignores case would change the repository's configuration. Some file systems also ignore certain
-characters or suffixes.
+A git tree can contain any name, and `git fetch` accepts every name. But if a file called `.GIT/config` were
+written to a file system that ignores case, it would replace the repository's configuration. Some file systems
+also ignore certain characters or suffixes.
 """
 
 import os
@@ -17,7 +17,7 @@ from server.storage.git.repository import prefix_of
 _IGNORED_CHARS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _IGNORED_END = re.compile(r"[ .]*([:\\].*)?$", re.DOTALL)
 _REPOSITORY_NAMES = (".git", "git~1")
-_MAX_NAME_BYTES = 255  # The limit in most file systems.
+_MAX_NAME_BYTES = 255  # the limit in most file systems
 
 
 def find_reserved(root: Path, paths: Iterable[str]) -> tuple[str, str]:

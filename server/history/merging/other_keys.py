@@ -1,4 +1,4 @@
-"""Merging of keys that are not attributes: unknown keys in a document's file, and Bifolio's own fields.
+"""Merging of the keys in a document's file that are not attributes: unknown keys, and Bifolio's own fields.
 
 If a component contains unknown keys, the attribute that contains the component is merged as a single value,
 because the components on the two sides can't be matched.
@@ -26,8 +26,8 @@ def merge_other_keys(
     """Return two mappings: the keys that only theirs changed, and the keys that both sides changed. Both
     contain the values from theirs.
 
-    REMOVE marks a removed key. If both sides changed one of Bifolio's own fields, the field is omitted, so
-    the value from ours is kept.
+    For a removed key, the value is REMOVE. If both sides changed one of Bifolio's own fields, the field is
+    omitted, so that the value from ours is kept.
     """
     only_theirs, both = dict[str, Any](), dict[str, Any]()
     base_tree, our_tree, their_tree = trees = [_tree(version) for version in (base, ours, theirs)]
@@ -69,8 +69,8 @@ def _other_keys(version: Version | None, tree: Mapping[str, Tree]) -> Iterator[s
 
 
 def _has_other_keys(attribute: Attribute, value: Any, tree: Tree) -> bool:
-    """Return whether the attribute's value contains a component with a key that the component's type does not
-    define.
+    """Return whether an attribute's value contains a component with unknown keys (keys that the component's
+    schema does not define).
     """
     if not attribute.holds_components:
         return False

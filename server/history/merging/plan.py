@@ -1,4 +1,4 @@
-"""Plan for a merge. It contains the new content of each changed file, as a text or as a git object."""
+"""Plan for a merge: the new content of each changed file, as a text or as a git object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -50,7 +50,7 @@ Outcome = str | Staged | None  # a text, a git object, or None for a deleted fil
 class Plan:
     """The files that a merge changes on the target branch, and the documents in these files.
 
-    `their_schema` is the schema of the merged branch. It is set only if changed documents contain passwords.
+    `their_schema` is the schema on the merged branch. It is set only if changed documents contain passwords.
     """
 
     sides: Sides
@@ -64,7 +64,7 @@ class Planner:
     """Planner for merges. It writes git objects, but it does not change branches or files on disk.
 
     If `whole` is set, all files in the repository are merged as git would merge them, including symbolic
-    links and files outside the site. If the merged configuration is invalid, documents are then parsed with
+    links and files outside the site. If the merged configuration is then invalid, documents are parsed with
     the previous schema.
     """
 
@@ -80,10 +80,11 @@ class Planner:
         return self.past.site.root
 
     def plan(self, sides: Sides, changeset: Changeset) -> Plan:
-        """Plan a merge. `changeset` reads the files on the target branch (ours).
+        """Plan a merge. `changeset` reads the files on the target branch (ours). Raises ForbiddenError and
+        ConflictError.
 
-        Raises ForbiddenError and ConflictError. Raises UnmergedError if there are conflicts, and
-        ValidationError if the request resolves a document or file that has no conflict.
+        Raises UnmergedError if there are conflicts, and ValidationError if the request resolves a document or
+        file that has no conflict.
         """
         plan, unmerged = Plan(sides), Unmerged(self.resolution)
         files, before = files_of(self.root, sides, whole=self.whole), self.past.at(sides.ours)
@@ -144,9 +145,8 @@ class Planner:
         return configuration.schema, configuration.settings
 
     def _require_hidden(self, schema: Schema, sides: Sides, documents: Mapping[Key, Three]) -> None:
-        """Raise ForbiddenError if the merge may show values or drafts that the branch hides.
-
-        Only full access may show them.
+        """Raise ForbiddenError if the merge may show values or drafts that the branch hides. Only an actor
+        with full access may do this.
         """
         uids = {three.type.uid for three in documents.values() if three.action}
         if self.actor.everything or not uids:
@@ -160,7 +160,7 @@ class Planner:
                 )
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:
-        """Return the schemas of the three sides, which may hide values in conflicts."""
+        """Return the schemas of base, ours and theirs. Each of them may hide values in conflicts."""
         if self.whole:
             return ()
         return tuple(self.past.schema(commit) for commit in (sides.base, sides.ours, sides.theirs))
@@ -168,8 +168,8 @@ class Planner:
     # --- files -----------------------------------------------------------------------------------------
 
     def _add_file(self, plan: Plan, unmerged: Unmerged, path: str, file: File) -> None:
-        """Add a file that is not a document to the plan. A text is merged line by line; any other file is
-        taken completely from one side.
+        """Add a file that is not a document to the plan. A text file is merged line by line. Any other file
+        is taken completely from one side.
         """
         if file.is_theirs:
             plan.outcomes[path] = file.theirs
@@ -182,13 +182,13 @@ class Planner:
             plan.outcomes[path] = file.theirs
 
     def _merge_text(self, file: File) -> str | None:
-        """Merge a text line by line. Return None if that is impossible."""
+        """Merge a text file line by line. Return None if this is impossible."""
         sides = (file.base, file.ours, file.theirs)
         read = read_files(self.root, sides)
         data = [read.get(side.id) if side else None for side in sides]
         try:
             base, ours, theirs = (one.decode() for one in data if one is not None and b"\0" not in one)
-        except ValueError:  # A side is missing, binary, or not UTF-8.
+        except ValueError:  # On one side, the file is missing, is binary, or is not UTF-8.
             return None
         return merge_text(base, ours, theirs)
 
@@ -235,7 +235,7 @@ class Planner:
                 plan.outcomes[path] = outcome
 
     def _is_vacated(self, plan: Plan, path: str) -> bool:
-        """Return whether the merge deletes or moves the document that ours has at this path."""
+        """Return whether the merge deletes or moves the document that is at this path in ours."""
         documents = [three for three in plan.documents.values() if three.ours and three.ours.path == path]
         return any(three.theirs is None or three.theirs.path != path for three in documents)
 

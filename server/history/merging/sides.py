@@ -29,18 +29,18 @@ class Sides:
 
     @property
     def is_merged(self) -> bool:
-        """Whether ours already contains the commit from theirs."""
+        """Whether ours already contains the commit `theirs`."""
         return self.base == self.theirs
 
     @property
     def is_forward(self) -> bool:
-        """Whether theirs contains the commit from ours. If so, the merge is a fast-forward."""
+        """Whether theirs contains the commit `ours`, so that the merge is a fast-forward."""
         return self.base == self.ours
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file that ours or theirs has changed. A side is None if the file does not exist there."""
+    """A file that ours or theirs has changed since base. A side is None if the file does not exist there."""
 
     base: Staged | None
     ours: Staged | None
@@ -82,8 +82,8 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
     """Return the files that ours or theirs has changed since base. Paths are relative to the site.
 
     Raises ConflictError if theirs contains a path that must not be written to disk. Unless `whole` is set,
-    two more rules apply to theirs: a change to a symbolic link, a file mode, or a file outside the site or in
-    .bifolio/ raises ConflictError, and too many changed files raise LimitError.
+    the changes in theirs are also restricted: a change to a symbolic link, a file mode, or a file outside the
+    site or in .bifolio/ raises ConflictError, and too many changed files raise LimitError.
     """
     our_changes, their_changes = (
         changed_files(root, sides.base, commit) for commit in (sides.ours, sides.theirs)
@@ -106,8 +106,8 @@ def files_of(root: Path, sides: Sides, *, whole: bool = False) -> dict[str, File
 def require_writable(
     root: Path, commit: str, changed: Mapping[str, tuple[Staged | None, Staged | None]]
 ) -> None:
-    """Raise ConflictError if a commit contains paths that must not be written to
-    disk (see `merging.names`).
+    """Raise ConflictError if a commit contains paths that must not be written to disk (see
+    `merging.names`).
     """
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
@@ -115,9 +115,7 @@ def require_writable(
 
 
 def require_places(paths: Collection[str]) -> None:
-    """Raise ConflictError if the merge would put a file inside a folder whose path is also the path of a
-    file.
-    """
+    """Raise ConflictError if, after the merge, the same path would have to be both a file and a folder."""
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
@@ -148,7 +146,7 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:
-    """Return the contents of files by git object id. Files that are too large to be documents are omitted."""
+    """Return the contents of files by git object id. Files that are too large for a document are omitted."""
     ids = sorted({file.id for file in files if file})
     read = zip(ids, read_named(root, ids, MAX_FILE_BYTES), strict=True)
     return {id_: data for id_, data in read if data is not None}
