@@ -1,4 +1,4 @@
-"""Computes events from changes to documents, media files and content types."""
+"""Computation of events from changes to documents, media files and content types."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +21,7 @@ DERIVED_FIELDS = ("formats",)
 
 
 class Unknown(Enum):
-    """Marker for a version that existed, but whose values are no longer available."""
+    """Marker for a version that existed, but whose values are no longer known."""
 
     VERSION = "unknown"
 
@@ -40,22 +40,22 @@ class Versions:
 
     @property
     def edited(self) -> Version:
-        """The version that a read with `status=draft` returns. This is the draft, or the published version if
+        """The version that a request with `status=draft` returns: the draft, or the published version if
         there is no draft.
         """
         return self.published if self.draft is None else self.draft
 
 
 def key_of(document: Document) -> Key:
-    """Return the key for events about a document."""
+    """Return the key that identifies a document in events."""
     return Key(document.type.uid, document.document_id, document.locale)
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document. For each file, `versions_of_files` contains the key, status and version,
+    """Group versions by document. `versions_of_files` contains the key, status and version for each file,
     sorted by path.
 
-    If two files contain the same version, only the first file is used.
+    If two files contain the same version of a document, only the first file is used.
     """
     by_key: dict[Key, Versions] = {}
     for key, status, version in versions_of_files:
@@ -68,12 +68,14 @@ def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> di
 
 
 def events_between(key: Key, before: Versions, after: Versions) -> Iterator[Event]:
-    """Yield the events that lead from one state of a document to another, in order."""
+    """Yield, in order, the events that describe how a document has changed from the versions `before` to the
+    versions `after`.
+    """
     if key.uid == UPLOAD:
         yield from _media_events(key, before, after)
         return
     published = _difference(before.published, after.published)
-    # There is no draft in either state.
+    # Neither state has a draft.
     same = before.edited is before.published and after.edited is after.published
     edited = published if same else _difference(before.edited, after.edited)
     if after.edited is None:
@@ -100,8 +102,8 @@ def _media_events(key: Key, before: Versions, after: Versions) -> Iterator[Event
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """The visible attributes that differ between two versions. `changed` is None if these attributes are
-    unknown.
+    """The visible attributes that differ between two versions. `changed` is None if it is unknown which
+    attributes differ.
 
     `hidden` is True if only private attributes differ. `Event` describes `links`.
     """
@@ -112,14 +114,14 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Whether the published version includes every change to the edited version."""
+    """Return whether the published version includes every change to the edited version."""
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return the difference between two versions. Returns None if they differ at most in their timestamps."""
+    """Return the difference between two versions. Return None if only their timestamps differ, or nothing."""
     if before is after:
         return None
     if after is None:
@@ -130,7 +132,7 @@ def _difference(before: Version, after: Version) -> _Difference | None:
     old = _values(before) if isinstance(before, Document) else {}
     new = _values(after)
     former = before.type.attributes if isinstance(before, Document) else {}
-    attributes = {**former, **after.type.attributes}  # A removed attribute is described by the old schema.
+    attributes = {**former, **after.type.attributes}  # For a removed attribute, use the old schema.
     changed = [name for name in attributes if not same_values(old.get(name), new.get(name))]
     if before is not None and not changed:
         return None
@@ -178,8 +180,8 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """Return the target types of the relations that changed in an attribute, if no other visible part has
-    changed.
+    """If only relations have changed in an attribute's visible value, return the target types of these
+    relations. Otherwise, return ().
     """
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
@@ -188,7 +190,7 @@ def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str,
 
 
 def _without_links(value: object) -> tuple[object, ...]:
-    """Return the components in a value as their visible attributes, without relations."""
+    """Return the components in a value, each as its visible attributes without relations."""
     return tuple(
         (
             one.type.uid,
@@ -203,9 +205,9 @@ def _without_links(value: object) -> tuple[object, ...]:
 
 
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
-    """Return the targets of relations, grouped by type.
+    """Return the targets of the relations in a value, grouped by content type.
 
-    Targets inside components are returned together with their positions.
+    Each target inside a component is returned with its position.
     """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):
@@ -246,15 +248,15 @@ def _event(key: Key, kind: str, status: str, difference: _Difference) -> Event:
 
 
 def shapes_of(schema: Schema) -> dict[str, str]:
-    """Return a digest of the schema of each content type and component, by uid."""
+    """Return a digest of each content type's and component's schema, by uid."""
     types = ((uid, type_) for uid, type_ in schema.types.items() if type_.path and uid != UPLOAD)
     return {uid: digest(repr(type_.raw)).hex() for uid, type_ in types}
 
 
 def schema_events(before: Mapping[str, str], after: Mapping[str, str], schema: Schema) -> Iterator[Event]:
-    """Yield an event for each type whose digests in `before` and `after` differ.
+    """Yield an event for each content type or component whose digests in `before` and `after` differ.
 
-    `schema` is the current schema, which belongs to the digests in `after`.
+    `schema` is the current schema, to which the digests in `after` belong.
     """
     for uid in sorted(before.keys() | after.keys()):
         if before.get(uid) != after.get(uid):
@@ -273,7 +275,8 @@ Documents = Mapping[str, Document]
 
 
 def events_since(past: PastStates, commit: str) -> list[Event]:
-    """Return the events between a commit and the current state. These events have no number and no time.
+    """Return the events for the changes between a commit and the current state. These events have no number
+    and no time.
 
     Files that are currently invalid are skipped. Raises ConflictError if the configuration in the commit is
     invalid.

@@ -1,11 +1,12 @@
 """The database for the event log. It contains a site's events in order, and the last logged version of every
 file.
 
-Each transaction writes events together with the resulting versions. A comparison of these versions with the
-site's files detects changes that have not been logged yet.
+Each transaction writes events together with the resulting versions. Changes that have not been logged yet are
+detected by comparing these versions with the site's files.
 
-The database is the file `.bifolio/events.db`. If the accounts are in PostgreSQL, it consists of tables named
-`event_…` there. If the file is damaged or missing, it is replaced by an empty log with a new id.
+The database is the file `.bifolio/events.db`. If the accounts database is PostgreSQL, the event log consists
+of tables in that database instead, named `event_…`. If the file is damaged or missing, it is replaced with an
+empty log that has a new id.
 """
 
 import json
@@ -37,9 +38,9 @@ T = TypeVar("T")
 
 ALL_CLONES = "*"
 MAX_COMMITS = 10_000  # Older commits are deleted from the table of recorded commits.
-BEGIN_NOTE = "begun"  # Name of the note that stores when the log was started.
-LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # Files in `.bifolio/`.
-ELECTION_INTERVAL_S = 2.0  # Interval between attempts to become the machine that delivers webhooks.
+BEGIN_NOTE = "begun"  # name of the note that stores when the log was started
+LOG_FILE, CLONE_ID_FILE = "events.db", "clone-id"  # files in `.bifolio/`
+ELECTION_INTERVAL_S = 2.0  # how often a machine tries to become the one that delivers webhooks
 _ELECTION_LOCK = 0x71756972650002  # Key of the PostgreSQL advisory lock.
 _CLAIM = "UPDATE log SET changes = changes + 1"
 _COLUMNS = (
@@ -52,7 +53,7 @@ _MAX_PARAMETERS = 400  # Maximum number of values in one SQL statement.
 
 
 class Recorded(NamedTuple):
-    """The last logged version of a file: path, digest of the content, document and status."""
+    """A file's last logged version: the path, a digest of the content, the document and the status."""
 
     path: str
     mark: bytes
@@ -67,8 +68,8 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """The source of a file's last event: a clone of the site, and a commit. The commit is "" if the change
-    was not committed.
+    """The source of a file's last event: a clone of the site, and a commit. If the change was not committed,
+    the commit is "".
     """
 
     clone: str
@@ -77,8 +78,8 @@ class LastSource(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The id of a log, and the numbers of the first and last event in the log. The numbers are 0 if the log
-    is empty.
+    """The id of a log, and the numbers of its first and last event. If the log is empty, the
+    numbers are 0.
     """
 
     id: str
@@ -87,9 +88,9 @@ class Bounds:
 
 
 class EventDatabase:
-    """The event log for the site at `root`. Thread-safe, but each process must open its own.
+    """The event log for the site at `root`. It is thread-safe, but each process must open its own instance.
 
-    `accounts` is the setting for the accounts database.
+    `accounts` is the value of the setting for the accounts database.
     """
 
     def __init__(self, root: Path, accounts: str = "") -> None:
@@ -113,8 +114,8 @@ class EventDatabase:
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:
-        """Context manager: start a write transaction. Waits up to `seconds` for the lock. Raises
-        StorageError.
+        """Context manager: start a write transaction. Raises StorageError if the lock is not free within
+        `seconds`.
 
         There is at most one write transaction at a time, so events become visible in the order of their
         numbers.
@@ -124,14 +125,14 @@ class EventDatabase:
             self._own_writes += 1
 
     def query(self, work: Callable[[Connection], T]) -> T:
-        """Call `work` in a read transaction and return its result. Raises StorageError."""
+        """Call `work` in a read transaction, and return the result of `work`. Raises StorageError."""
         with self._engine.reading() as connection:
             return work(connection)
 
     def read(self, since: int, most: int, *, with_paths: bool = False) -> list[Event]:
-        """Return up to `most` events after the number `since`, in order. Raises StorageError.
+        """Return up to `most` events after event number `since`, in order. Raises StorageError.
 
-        The paths of the changed files are only read if `with_paths` is True.
+        The paths of the changed files are read only if `with_paths` is True.
         """
         columns = f"{_COLUMNS}, seq" + (", paths" if with_paths else _NO_PATHS)
         statement = f"SELECT {columns} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -141,22 +142,22 @@ class EventDatabase:
         return self.query(_bounds)
 
     def last_before(self, time: str) -> int | None:
-        """Return the number of the last event before a time.
+        """Return the number of the last event before a time. Raises StorageError.
 
-        Returns None if the log does not contain all events since that time. Raises StorageError.
+        Returns None if events since that time have been deleted from the log.
         """
         return self.query(lambda c: _last_before(c, self.clone, time))
 
     def mark(self) -> int:
-        """Return a number that changes after every write by another process. Raises StorageError."""
+        """Return a number that changes after every write by a different process. Raises StorageError."""
         statement = "SELECT changes FROM log" if self._is_shared else "PRAGMA data_version"
         number: int = self.query(lambda c: c.execute(statement).fetchone()[0])
         return number - self._own_writes if self._is_shared else number
 
     @cached_property
     def clone(self) -> str:
-        """The id in `.bifolio/clone-id`, or "" if the log is not shared between machines. Raises
-        StorageError.
+        """The id of this clone of the site, from `.bifolio/clone-id`. It is "" if the log is not shared
+        between machines. Raises StorageError.
         """
         if not self._is_shared:
             return ""
@@ -169,9 +170,10 @@ class EventDatabase:
             raise LogUnavailableError(f".bifolio/{CLONE_ID_FILE} can't be used: {error}") from error
 
     def leads(self) -> bool:
-        """Whether this machine is the one that delivers webhooks. Raises StorageError.
+        """Return whether this machine is the one that delivers webhooks. Raises StorageError.
 
-        With PostgreSQL, this machine holds an advisory lock, which is released when its connection ends.
+        With PostgreSQL, that machine holds an advisory lock, which is released when the machine's connection
+        ends.
         """
         if not self._is_shared:
             return True
@@ -187,10 +189,10 @@ class EventDatabase:
             self._engine.close()
 
     def _begin_log(self, connection: Connection) -> None:
-        """Insert the row for a new log. It contains a random id, and the number before the first event.
+        """Insert the row for a new log, with a random id and the number that precedes the first event.
 
-        If the new log replaces a damaged one, the numbers start at the current time in ms. This is higher
-        than every number in the damaged log.
+        If the new log replaces a damaged log, the numbers start at the current time in milliseconds, which is
+        higher than every number in the damaged log.
         """
         again = self.path.with_name(LOG_FILE + DAMAGED_SUFFIX).exists() and not self._is_shared
         connection.execute(
@@ -212,7 +214,7 @@ def _log_replacement() -> None:
 
 
 class Transaction:
-    """A transaction that writes events and the resulting versions."""
+    """A transaction that writes events, and the versions that result from them."""
 
     def __init__(self, connection: Connection, clone: str) -> None:
         self.connection, self.clone = connection, clone
@@ -247,8 +249,8 @@ class Transaction:
         return found
 
     def put_last_sources(self, paths: Iterable[str], commit: str) -> None:
-        """Store the source of the last event for some files. `commit` is "" for uncommitted changes in this
-        clone.
+        """Store the source of the last event for each of these files. `commit` is "" for uncommitted changes
+        in this clone.
         """
         self.connection.executemany(
             "INSERT INTO told (path, clone, commit_id) VALUES (?, ?, ?)"
@@ -262,7 +264,7 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the note with this name, or ""."""
+        """Return the note with this name, or "" if there is no such note."""
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:
@@ -331,10 +333,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete old events: those before a timestamp (unless it is ""), and all except the newest `most`
-        (unless it is None).
+        """Delete old events: those before the timestamp `before` (unless it is ""), and all except the newest
+        `most` events (unless it is None).
 
-        Recorded commits are deleted too, except the newest MAX_COMMITS.
+        The list of recorded commits is also shortened, to the newest MAX_COMMITS commits.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0
@@ -395,9 +397,10 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 
 def _changed(entries: list[Any]) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Parse the column `changed`, which contains a JSON list of names.
+    """Parse the column `changed`, which contains a JSON list. Each item is an attribute name or a list
+    `[name, type, …]`.
 
-    The list can contain `[name, type, …]` instead of a name. This also sets the attribute's `links`.
+    Returns all names, and the items with types as the event's `links`.
     """
     names = tuple(entry[0] if isinstance(entry, list) else entry for entry in entries)
     return names, tuple((entry[0], tuple(entry[1:])) for entry in entries if isinstance(entry, list))

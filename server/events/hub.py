@@ -1,12 +1,12 @@
-"""Sender of a worker's event streams.
+"""Sender for all event streams in a worker.
 
 One event loop serves all streams, without a thread for each stream. Each stream has a position: the number of
 the last event that was examined for this stream. Each new event is read once and encoded once. Streams with
 the same caller and selection share the resulting bytes.
 
 A stream falls behind if it resumes from an old position or if its client is slow. It then receives the
-missing events in windows of WINDOW_BYTES, so the worker buffers little data per client. If a client accepts
-no data for SLOW_CLIENT_TIMEOUT_S, it is disconnected. The client can reconnect and resume after the last
+missing events in windows of WINDOW_BYTES, so that the worker buffers little data per client. A client that
+accepts no data for SLOW_CLIENT_TIMEOUT_S is disconnected. The client can reconnect and resume after the last
 event that it received.
 """
 
@@ -32,27 +32,29 @@ from server.events.stream import Client, Stream, StreamCounts
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-POLL_INTERVAL_S = 0.02  # Interval between checks for new events.
-PRESENCE_INTERVAL_S = 0.2  # Minimum interval between presence updates.
-IDLE_PRESENCE_INTERVAL_S = 1.0  # Interval between updates without a change. Entries can expire.
-BATCH_STREAMS = 50  # Number of streams served before other requests get a turn.
+POLL_INTERVAL_S = 0.02  # interval between checks for new events
+PRESENCE_INTERVAL_S = 0.2  # minimum interval between presence updates
+IDLE_PRESENCE_INTERVAL_S = 1.0  # interval between updates if nothing changes, because entries can expire
+BATCH_STREAMS = 50  # number of streams served before other requests get a turn
 BATCH_PAUSE_S = 0.002
-BACKOFF_S = 1.0  # Pause after a failed check.
+BACKOFF_S = 1.0  # pause after a failed check
 HEARTBEAT_INTERVAL_S = 15.0
-HEARTBEAT_POLL_INTERVAL_S = 1.0  # Interval between checks for due heartbeats.
+HEARTBEAT_POLL_INTERVAL_S = 1.0  # interval between checks for due heartbeats
 # At this many unacknowledged bytes, sending pauses until the client has received all of them.
 WINDOW_BYTES = 64 * 1024
-SLOW_CLIENT_TIMEOUT_S = 30.0  # Maximum time for a client to receive a window.
-STUCK_POLL_INTERVAL_S = 0.5  # Interval between checks of a client whose window takes longer than this.
-MAX_RECENT_EVENTS = 1000  # Number of events cached in memory.
-BATCH_EVENTS = 500  # Number of events per database read.
-MAX_BACKLOG_READS = 4  # Database reads for streams far behind, per check for new events.
-RECONNECT_DELAYS_MS = (500, 4000)  # Bounds of the random delay that spreads out reconnects.
-SHUTDOWN, ACCESS = "shutdown", "access"  # Reasons for ending a stream, sent to the client.
+SLOW_CLIENT_TIMEOUT_S = 30.0  # maximum time for a client to receive a window
+STUCK_POLL_INTERVAL_S = (
+    0.5  # interval between checks of a client that takes longer than this to receive a window
+)
+MAX_RECENT_EVENTS = 1000  # number of events cached in memory
+BATCH_EVENTS = 500  # number of events per database read
+MAX_BACKLOG_READS = 4  # limit for database reads, for streams that are far behind, per check for new events
+RECONNECT_DELAYS_MS = (500, 4000)  # bounds of the random delay that spreads out reconnects
+SHUTDOWN, ACCESS = "shutdown", "access"  # reasons for ending a stream, which are sent to the client
 
 
 class Source(Protocol):
-    """Interface of the event log, as used by a hub. `server.events.stream` implements it."""
+    """Interface to the event log, as a hub uses it. `server.events.stream` implements this interface."""
 
     def newest(self) -> int:
         """Return the number of the newest event that may be sent. This method is fast."""
@@ -61,12 +63,12 @@ class Source(Protocol):
         """Return the log's id and up to `limit` events after a position. If the log's id differs from
         `log_id`, return no events.
 
-        Raises GoneError if events after the position were deleted.
+        Raises GoneError if events after the position have been deleted.
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event. Returns b"" if the actor may not see the event or the event is not
-        selected.
+        """Return the frame for an event, in the form in which it is sent. Return b"" if the actor may not see
+        the event or the event is not selected.
         """
 
     def identify(self, authorization: str) -> Actor:
@@ -74,10 +76,14 @@ class Source(Protocol):
 
 
 class Sockets(Protocol):
-    """Interface to the connections in this process. Connections are identified by client name."""
+    """Interface to the client connections in this process. A connection is identified by the client's address
+    and port.
+    """
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unsent bytes for each of the clients that is still connected."""
+        """Return the number of unsent bytes for each of these clients, except those that have
+        disconnected.
+        """
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections."""
@@ -95,7 +101,9 @@ class _Audience:
 
 
 class _Open:
-    """An open stream. `known_position` is the event number in the last id that was sent to the client."""
+    """An open stream. `known_position` is the event number in the last event id that was sent
+    to the client.
+    """
 
     __slots__ = (
         "audience",
@@ -132,12 +140,16 @@ class Hub:
         self._presence = presence
         self._streams: set[_Open] = set()
         self._audiences: dict[tuple[str, Actor, Selection], _Audience] = {}
-        self._behind: set[_Open] = set()  # streams that lack events and can receive more
+        self._behind: set[_Open] = set()  # streams that have not been sent all events, and can receive more
         self._slow: set[_Open] = set()  # streams with a full window
         self._watching: set[_Open] = set()  # streams that include the presence of a document
-        self._presence_version, self._presence_at = -1, 0.0  # as of the last check, and its time
+        self._presence_version, self._presence_at = (
+            -1,
+            0.0,
+        )  # the version at the last check, and the time of this check
         self._beats: deque[_Open] = deque()  # sorted by the time of the next heartbeat
-        # `recent` has the events after number `floor`, up to `head`. All events up to `number` were read.
+        # `recent` contains the events after number `floor`, up to `head`. All events up to `number` were
+        # read.
         self._recent: list[Event] = []
         self._log_id, self._floor, self._head, self._number = "", 0, 0, -1
         self._read_at = time.monotonic()  # when the newest events were read
@@ -259,7 +271,8 @@ class Hub:
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
         """Return the current actor for each Authorization header, or None if access was revoked.
 
-        During an outage of the accounts database, a header is missing: its actor remains.
+        During an outage of the accounts database, the result lacks some headers. The actors for these headers
+        stay the same.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
@@ -298,12 +311,14 @@ class Hub:
                 self._number = number
 
     def _change_log(self, log_id: str, position: int) -> None:
-        """Switch all streams to another log or position. Tell the clients to fetch all data again."""
+        """Switch all streams to a different log or position, and tell the clients to fetch all data again."""
         self._log_id, self._recent, self._floor, self._head = log_id, [], position, position
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Send `restart` to clients, which must then fetch all data again. Continue with the newest event."""
+        """Send the frame `restart` to clients, which must then fetch all data again. The streams continue
+        after the newest event.
+        """
         for stream in streams:
             stream.position = stream.known_position = self._head
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))

@@ -1,17 +1,19 @@
 """Deduplication for machines that share an event log: each change is logged only once (docs/events.md).
 
 All machines receive the same commits, but only the first machine that detects a change logs it. For each
-file, all machines share two pieces of information in the log: the version that resulted from the file's last
-event, and the source of this event. The source is a commit, or uncommitted changes on one machine.
+file, the log contains two pieces of information that all machines share: the version that resulted from the
+file's last event, and the source of this event. The source is a commit, or uncommitted changes on one
+machine.
 
 Assume that a commit changes a file on this machine, and the result differs from the logged version. An event
 is then needed in two cases:
 
-- The source of the last event is part of this machine's history. This change is therefore newer.
+- The source of the last event is part of this machine's history. The file's change is therefore newer than
+  the last event.
 - The source is not part of this machine's history, but the file was changed by a commit that no machine has
   logged. Both changes are then logged, one after the other.
 
-Otherwise another machine is ahead of this one, and has already logged this change.
+Otherwise, another machine is ahead of this one, and has already logged the file's change.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -28,13 +30,14 @@ from server.storage.git.refs import are_commits, commits_beside
 from server.storage.git.tree import changed_by
 from server.storage.media import SIDECAR_SUFFIX
 
-COMMIT_NOTE = "commit"  # Name of the note that stores the last commit that a machine logged.
-MAX_COMMITS = 1000  # Maximum number of commits examined when a machine moves to another commit.
-TYPES_FOLDER = "content-types/"  # Stands for all files in this folder.
+COMMIT_NOTE = "commit"  # name of the note that stores the last commit that a machine logged
+MAX_COMMITS = 1000  # maximum number of commits examined when a machine checks out a different commit
+TYPES_FOLDER = "content-types/"  # represents all files in this folder
 
 
 class Lineage:
-    """Decides which changes a machine at `commit` must log. It is used within one transaction.
+    """Decides which changes a machine must log when it has checked out `commit`. It is used within one
+    transaction.
 
     `from_commit` is a function that returns whether a file is unchanged since the commit.
     """
@@ -49,7 +52,7 @@ class Lineage:
             self.versions.note(BEGIN_NOTE, now())
 
     def differing(self, found: Mapping[str, Recorded | None]) -> set[str]:
-        """Return the files in `found` that may contain changes that no machine has logged."""
+        """Return the files in `found` that may contain changes that no machine has logged yet."""
         if not self._own.is_shared:
             return set(found)
         known = self._own.versions_at(found.keys())
@@ -81,7 +84,7 @@ class Lineage:
         return events
 
     def arrive(self) -> None:
-        """Store that this machine has reached the commit."""
+        """Store that this machine has checked out the commit."""
         if not self._path.moved:
             return
         uncommitted = self._own.uncommitted_paths()
@@ -93,7 +96,9 @@ class Lineage:
 
 
 class _Path:
-    """The commits from the last one that this machine logged ("" if there is none) to the current commit."""
+    """The commits between the last commit that this machine logged ("" if there is none) and the current
+    commit.
+    """
 
     def __init__(self, own: Transaction, root: Path, before: str, commit: str) -> None:
         self._own, self._root, self.commit = own, root, commit
@@ -107,7 +112,7 @@ class _Path:
     def unrecorded(self, paths: Collection[str]) -> set[str]:
         """Return the files in `paths` whose changes must be logged.
 
-        The files must be unchanged since the commit, and differ from the logged version.
+        All given files must be unchanged since the commit, and differ from the logged version.
         """
         sources = {} if self._is_first else self._own.last_sources([*paths])
         elsewhere = {path: by for path, by in sources.items() if self._is_elsewhere(by)}
@@ -117,7 +122,7 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Whether the source of an event may be missing from this machine's history."""
+        """Return whether the source of an event may be missing from this machine's history."""
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:
@@ -128,7 +133,8 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return up to MAX_COMMITS commits: `commit` and its ancestors, except the ancestors of `without`.
+        """Return up to MAX_COMMITS commits: `commit` and its ancestors, except `without` and the ancestors of
+        `without`.
 
         Returns [] if one of the two commits does not exist.
         """
@@ -144,7 +150,9 @@ class _Path:
 def _same_documents(
     recorded: Collection[str], new: Collection[str], sides: Iterable[Mapping[str, Recorded | None]]
 ) -> set[str]:
-    """Return the files in `new` that contain other versions of the documents in `recorded`."""
+    """Return the files in `new` that contain other versions of the same documents as the files
+    in `recorded`.
+    """
     sides = tuple(sides)
 
     def keys(path: str) -> set[Key]:

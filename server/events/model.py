@@ -1,6 +1,6 @@
 """Data classes for events.
 
-An event is one change to a document in a locale, to a media file, or to a content type.
+An event describes one change to a document in one locale, to a media file, or to a content type.
 """
 
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ KINDS: Mapping[str, str] = {
     "schema.update": "a content type or component was added, changed or removed",
     "site.update": "so many documents changed at once that this event replaces their single events",
 }
-SOURCES = ("api", "file", "git")  # write through the API, edited file, checked-out commit
+SOURCES = ("api", "file", "git")  # a write through the API, an edited file, a checked-out commit
 
-# For a site.update: the numbers of single events by uid, status and kind.
+# for the event site.update: the number of single events by uid, status and kind
 Counts = Mapping[str, Mapping[str, Mapping[str, int]]]
 
 
 class Key(NamedTuple):
-    """The subject of an event: a document in one locale."""
+    """The subject of an event: a document in one locale, identified by its content type, id and locale."""
 
     uid: str
     document_id: str
@@ -39,17 +39,18 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An entry in the event log. Strings that do not apply are "".
+    """An entry in the event log. Strings that do not apply to the event are "".
 
     - `status`: "published" if the public could see the document before or after the change, otherwise "draft"
     - `changed`: the names of the attributes that differ, or None if they are unknown
     - `hidden`: whether only private attributes differ
-    - `links`: the changed attributes in which only relations differ, each with the types of the relations'
-      targets. A caller sees such an attribute in `changed` only if the caller may find one of these types.
-    - `write`: the name of a write through the API. When this write is committed, the name identifies the
-      events for which `commit` must be set.
-    - `counts`: the numbers of single events, only for a site.update
-    - `paths`: the changed files, which are only read from the log on request
+    - `links`: the changed attributes in which only relations differ, each with the content types of the
+      relations' targets. `changed` contains such an attribute only for callers with the `find` permission for
+      one of these content types.
+    - `write`: the name of a write through the API. When this write is committed, its commit is stored in all
+      events with this name.
+    - `counts`: the numbers of single events, only for the event site.update
+    - `paths`: the changed files, which are read from the log only on request
     """
 
     kind: str
@@ -71,14 +72,14 @@ class Event:
 
     @property
     def model(self) -> str:
-        """The type's short name. This is the singular API id for a content type, or a name such as
-        `shared.seo` for a component.
+        """The short name of the event's content type or component: the singular API id of a content type, or
+        a component's name such as `shared.seo`.
         """
         return self.uid.partition("::")[2].rpartition(".")[2] if "::" in self.uid else self.uid
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The cache tags for the responses that may be outdated after this event (`server.schema.model`)."""
+        """The cache tags of the responses that may be outdated after this event (`server.schema.model`)."""
         if self.counts is not None:
             return (*map(type_tag, self.counts), SITE_TAG)
         if self.document_id:

@@ -1,6 +1,4 @@
-"""Presence: the information about which clients are viewing which documents. All workers of a server share
-it.
-"""
+"""Presence: which clients are viewing which documents. All workers of a server share this information."""
 
 import json
 import mmap
@@ -25,13 +23,15 @@ from server.site.site import State
 
 # --- table ----------------------------------------------------------------------------------------
 
-ENTRY_TTL_S = 30.0  # Entries expire this long after a client's last message.
-MAX_CLIENTS = 1024  # Maximum number of clients per server.
-MAX_CLIENTS_PER_CALLER = 20  # A new client replaces the client that has been silent longest.
-MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # Limit of messages per caller, in each worker.
+ENTRY_TTL_S = 30.0  # An entry expires this long after the client's last message.
+MAX_CLIENTS = 1024  # maximum number of clients per server
+MAX_CLIENTS_PER_CALLER = (
+    20  # When there are more, a new client replaces the one whose last message is the oldest.
+)
+MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # limit for the messages from one caller, in each worker
 MAX_ENTRY_BYTES = 1024
 TOO_MANY_MESSAGE = "Too many clients are viewing documents; try again later"
-_HALF_KEY_BYTES = 8  # A key is a digest of the caller and one of the client.
+_HALF_KEY_BYTES = 8  # A key consists of two digests, of the caller and of the client.
 _KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")
 _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
@@ -39,10 +39,10 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """The place that a client is viewing: a document in a locale, and optionally a field. The field is a
-    dotted path.
+    """What a client is viewing: a document in a locale, and optionally a field in the document, as a dotted
+    path.
 
-    `caller` is the actor's name. `kind` and `name` are shown to other people, for example ("user", "ann").
+    `caller` is the actor's name. `kind` and `name` are what other people see, for example ("user", "ann").
     """
 
     caller: str
@@ -55,7 +55,9 @@ class Presence:
 
 
 class PresenceTable:
-    """Shared table with one entry per client. It must be created before workers are forked. Thread-safe."""
+    """Table in shared memory, with one entry per client. It must be created before workers are forked.
+    Thread-safe.
+    """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, 8 + MAX_CLIENTS * (_KEY_BYTES + 2 * 8 + _SLOT_BYTES))
@@ -64,7 +66,7 @@ class PresenceTable:
         self._entries = times + MAX_CLIENTS * 2 * 8
         view = memoryview(self._memory)
         self._version = view[:8].cast("Q")
-        # Expiry of each slot's entry; 0 if the slot is free
+        # when the entry in each slot expires; 0 if the slot is free
         self._ends = view[times : times + MAX_CLIENTS * 8].cast("d")
         self._since = view[times + MAX_CLIENTS * 8 : self._entries].cast("d")
         self._lock = SharedLock()
@@ -79,7 +81,7 @@ class PresenceTable:
         return self._version[0]
 
     def put(self, client: str, presence: Presence) -> None:
-        """Store which place a client is viewing.
+        """Store what a client is viewing.
 
         Raises RateLimitError if the caller sends too many messages. Raises ValidationError if the entry is
         too long. Raises BusyError if the table is full.
@@ -112,7 +114,7 @@ class PresenceTable:
                 self._version[0] += 1
 
     def all(self) -> list[Presence]:
-        """Return the entries for all clients. The oldest entry comes first."""
+        """Return the entries for all clients, oldest entry first."""
         with self._lock:
             now = time.monotonic()
             entries = [
@@ -176,15 +178,15 @@ def _decode(entry: bytes) -> Presence:
 # --- people ---------------------------------------------------------------------------------------
 
 PUBLIC_ACTOR = "public"
-_MAX_PATH_PARTS = 20  # Maximum number of names and indexes in a field path.
+_MAX_PATH_PARTS = 20  # maximum number of names and indexes in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Whether an actor may see who else is viewing documents of a type. Other people can then also see the
-    actor.
+    """Return whether an actor may see who else is viewing the documents of a content type, and can be seen by
+    them.
 
-    The actor needs the permission to find the type. In addition, the actor must be allowed to read the type's
-    drafts or to change the type's documents. The public never sees presence.
+    The actor needs the `find` permission for the content type. In addition, the actor must be allowed to read
+    the content type's drafts or to change its documents. The public never sees presence.
     """
     if actor.name == PUBLIC_ACTOR or not may_find(actor, type_.uid):
         return False
@@ -193,7 +195,9 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the types for which `may_attend` is True, by name. Raises ForbiddenError if there are none."""
+    """Return the content types for which `may_attend` is True, by name. Raises ForbiddenError if there are
+    none.
+    """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:
         raise ForbiddenError()
@@ -201,8 +205,8 @@ def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
 
 
 def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) -> bool:
-    """Whether a document has a version that the actor may see. The caller must first check that the actor may
-    find the type.
+    """Return whether a document has a version that the actor may see. The caller must first check that the
+    actor has the `find` permission for the content type.
     """
     table, drafts = snapshot.tables[type_.uid], may_read_drafts(actor, type_) or not type_.draft_publish
     return any(
@@ -213,7 +217,9 @@ def is_shown(snapshot: Snapshot, type_: Type, document_id: str, actor: Actor) ->
 
 
 def is_field(path: str, type_: Type, actor: Actor, schema: Schema) -> bool:
-    """Whether a path such as `sections.2.title` is a field whose existence may be revealed to the actor."""
+    """Return whether a path such as `sections.2.title` is a field, and the actor may know that this field
+    exists.
+    """
     types, parts = [type_], path.split(".")
     if len(parts) > _MAX_PATH_PARTS:
         return False
@@ -240,7 +246,9 @@ def _is_known(attribute: Attribute, type_: Type, actor: Actor) -> bool:
 
 
 def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequence[Presence]]:
-    """Group presence entries by type name and document id."""
+    """Group presence entries by document. The key consists of the content type's name and the
+    document's id.
+    """
     found: dict[tuple[str, str], list[Presence]] = {}
     for one in present:
         found.setdefault((one.type, one.document_id), []).append(one)
@@ -250,10 +258,10 @@ def by_document(present: Iterable[Presence]) -> Mapping[tuple[str, str], Sequenc
 def others_at(
     document: tuple[str, str], present: Sequence[Presence], type_: Type, actor: Actor, schema: Schema
 ) -> dict[str, Any]:
-    """Return JSON that describes the other people who are viewing a document. `document` contains the type
-    name and the id.
+    """Return JSON that describes the other people who are viewing a document. `document` contains the content
+    type's name and the document's id.
 
-    A person with several clients is listed once, with several places.
+    A person with several clients is listed once, with all places that these clients are viewing.
     """
     people: dict[str, dict[str, Any]] = {}
     for one in present:
@@ -269,12 +277,12 @@ def others_at(
 
 # --- source ---------------------------------------------------------------------------------------
 
-Document = tuple[str, str]  # type name and document id
+Document = tuple[str, str]  # content type's name and document's id
 Present = Mapping[Document, Sequence[Presence]]
 
 
 class PresenceSource:
-    """Source of presence frames for the hub (`server.events.hub`)."""
+    """Source of the presence frames that the hub sends (`server.events.hub`)."""
 
     def __init__(self, table: PresenceTable, state: Callable[[], State]) -> None:
         self._table, self._state = table, state
@@ -286,8 +294,8 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the presence frame for a document and an actor. Returns b"" if the actor may not see the
-        document's presence.
+        """Return the frame that tells an actor who is viewing a document. Return b"" if the actor may not see
+        the document's presence.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])

@@ -1,5 +1,5 @@
-"""Reading of the event log for a caller. Only events that are selected and visible to the caller are
-returned.
+"""Reading events from the event log for a caller. Only events that are selected by the request and visible to
+the caller are returned.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,19 +18,19 @@ from server.schema.spelling import suggestion
 
 # --- visible --------------------------------------------------------------------------------------
 
-# Kinds of events that are visible only if a visible attribute changed.
+# Events of these kinds are visible only if a visible attribute has changed.
 _CHANGES = ("entry.update", "entry.publish")
-HISTORY_FIELDS = ("actor", "commit")  # Visible only with the permission `history.read`.
+HISTORY_FIELDS = ("actor", "commit")  # visible only with the permission `history.read`
 
 
 def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
     """Return an event in the form that an actor may see, or None if the event is not visible to the actor.
 
     - A deletion is visible if the actor could see the document before.
-    - Hidden events are only visible to actors with full access.
-    - An attribute is removed from `changed` if the current schema hides it, or if it is or was a relation to
-      a type that the actor may not find. If no attribute remains in an update or publish event, the event is
-      not visible.
+    - Hidden events are visible only to actors with full access.
+    - An attribute is removed from `changed` if the current schema hides the attribute, or if it is or was a
+      relation to a content type for which the actor lacks the `find` permission. If no attribute remains in
+      an update or publish event, the event is not visible.
     """
     if event.hidden and not actor.everything:
         return None
@@ -53,7 +53,7 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Whether an actor may see that an attribute has changed. `Event` describes `links`."""
+    """Return whether an actor may see that an attribute has changed. `Event` describes `links`."""
     if links and not any(may_find(actor, uid) for uid in links):
         return False
     if attribute is None:
@@ -64,7 +64,7 @@ def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -
 
 
 def shown(event: Event, actor: Actor) -> dict[str, Any]:
-    """Return the JSON for an event, which must be visible to the actor."""
+    """Return an event as JSON. The event must be visible to the actor."""
     body = event.shown()
     if not actor.may("history", "read"):
         body.update(dict.fromkeys(HISTORY_FIELDS))
@@ -72,7 +72,7 @@ def shown(event: Event, actor: Actor) -> dict[str, Any]:
 
 
 def _may_see(actor: Actor, uid: str, status: str) -> bool:
-    if "::" not in uid:  # a component, which several types may use
+    if "::" not in uid:  # a component, which several content types may use
         return actor.everything or actor.reading
     return may_find(actor, uid) and (status != DRAFT or has_draft_permission(actor, uid))
 
@@ -88,8 +88,8 @@ def _visible_counts(counts: Counts, actor: Actor) -> Counts:
 
 # --- reading --------------------------------------------------------------------------------------
 
-MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this.
-DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # Number of events in a response.
+MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this number.
+DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
 _EVENT_PATTERNS = (
@@ -97,25 +97,27 @@ _EVENT_PATTERNS = (
     *dict.fromkeys(f"{kind.partition('.')[0]}.*" for kind in KINDS),
 )  # valid values of the parameter `events`
 _MAX_QUOTED_CHARS = 100  # Longer words are truncated in error messages.
-_BATCH_EVENTS = 500  # Number of events per database read.
-MAX_READ_EVENTS = 20_000  # Maximum number of events examined for one response.
+_BATCH_EVENTS = 500  # number of events per database read
+MAX_READ_EVENTS = 20_000  # maximum number of events examined for one response
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Conditions that select events. An empty set places no condition on the events."""
+    """Conditions that select events. If a set is empty, it does not restrict the events."""
 
     types: frozenset[str] = frozenset()
     events: frozenset[str] = frozenset()
     locales: frozenset[str] = frozenset()
     status: frozenset[str] = frozenset()
-    presence: tuple[str, str] | None = None  # type and id of a document, to include its presence
+    presence: tuple[str, str] | None = (
+        None  # the document (content type's name and id) whose presence to include
+    )
 
     def has(self, event: Event) -> bool:
-        """Whether an event is selected. An event without a locale matches every locale, and an event without
-        a status matches every status.
+        """Return whether an event is selected. An event without a locale matches every locale, and an event
+        without a status matches every status.
 
-        A site.update is selected if its counts include events for a selected type.
+        The event site.update is selected if its counts include events for a selected content type.
         """
         if self.events and not self._has_kind(event.kind):
             return False
@@ -132,7 +134,9 @@ class Selection:
 
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
-    """Return the names of the types that an actor may find. Raises ForbiddenError if there are none."""
+    """Return the names of the content types for which an actor has the `find` permission. Raises
+    ForbiddenError if there are none.
+    """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]
     if not subjects:
@@ -141,9 +145,8 @@ def subjects_of(actor: Actor, schema: Schema) -> list[str]:
 
 
 def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Selection:
-    """Parse the request parameters that select events. `subjects` contains the valid type names.
-
-    Raises ValidationError.
+    """Parse the request parameters that select events. Raises ValidationError. `subjects` contains the valid
+    content type names.
     """
     for name in parameters:
         if name not in PARAMETERS:
@@ -158,7 +161,9 @@ def read_selection(parameters: Mapping[str, Any], subjects: Sequence[str]) -> Se
 
 
 def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Parse `presence=article:ID` into a type name and a document id. Raises ValidationError."""
+    """Parse the parameter `presence`, such as `article:hello`, into a content type's name and a document id.
+    Raises ValidationError.
+    """
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
@@ -195,8 +200,8 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of the log: its events, the number of the last event that was examined, and whether more events
-    follow.
+    """A part of the event log: its events, the number of the last event that was examined, and whether more
+    events follow.
     """
 
     events: list[Event]
@@ -213,7 +218,7 @@ def read_part(
     limit: int,
     spend: Callable[[int], None],
 ) -> Part:
-    """Return up to `limit` events after the number `since` that are selected and visible.
+    """Return up to `limit` events after event number `since` that are selected and visible to the actor.
 
     `spend` is called with the number of events that were examined, and may raise an error. Raises GoneError
     and StorageError.

@@ -1,9 +1,9 @@
-"""The recorder, which logs events. It runs after every change, under the site's write lock, before readers
-can see the change.
+"""The recorder, which logs events. It runs after every change, while the site's write lock is held and before
+readers can see the change.
 
-For every file, the log contains the version after the file's last event. If a change could not be logged, for
-example because the disk was full, the next run therefore detects and logs this change. If two servers for the
-same site detect the same change, it is logged only once.
+For every file, the log contains the version after the file's last event. So if a change could not be logged,
+for example because the disk was full, the recorder detects and logs this change the next time it runs. If two
+servers for the same site detect the same change, it is logged only once.
 """
 
 import logging
@@ -45,20 +45,21 @@ from server.storage.git.times import CommitTimes
 
 log = logging.getLogger("bifolio")
 
-LOCK_TIMEOUT_S = 1.0  # Maximum wait for the database.
-_MISSED_LOCK_TIMEOUT_S = 0.02  # Maximum wait after a change was missed.
+LOCK_TIMEOUT_S = 1.0  # maximum wait for the database
+_MISSED_LOCK_TIMEOUT_S = 0.02  # maximum wait after a change was missed
 _ID_BYTES = 64
-_CHANGES_PER_SWEEP = 500  # Old events are deleted each time after this many changes.
+_CHANGES_PER_SWEEP = 500  # Old events are deleted after each series of this many changes.
 
-Before = Callable[[Recorded], Version]  # Returns a logged version's content.
-After = Callable[[str], Entry | None]  # Returns a file's current entry.
+Before = Callable[[Recorded], Version]  # returns the content of a logged version
+After = Callable[[str], Entry | None]  # returns a file's current entry
 
 
 class Recorder:
     """Recorder of events for the site at `root`. It must be created before the workers are forked, because
     they share its state.
 
-    - `accounts`: the setting for the accounts database. If this is PostgreSQL, the event log is there too.
+    - `accounts`: the value of the setting for the accounts database. If this is PostgreSQL, the event log is
+      in the same database.
     - `replaced`: the earlier versions of documents that changed before the recorder was created, by path.
     - `served`: False outside a server. Invalid files are then skipped, because a running server continues to
       serve their last valid version.
@@ -81,10 +82,10 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for a record. If this fails, no error is raised, and the missed changes are logged
-        later.
+        """Log the events for a record in the change log. This raises no errors: if the events can't be logged
+        now, they are logged later.
 
-        Returns the number of the last event, or None if changes were missed.
+        Returns the number of the last event, or None if the events could not be logged.
         """
         try:
             with self.database.writing(
@@ -124,9 +125,9 @@ class Recorder:
         """Log the differences between the files and the logged versions. If the log is new, only store the
         versions.
 
-        Files that have changed since they were read are skipped. The next rescan will log them, unless
-        another server has already done so. If the configuration has changed since it was read, nothing is
-        compared, and False is returned.
+        Files that have changed since they were read are skipped. The next rescan will log these changes,
+        unless another server has already done so. If the configuration has changed since it was read, nothing
+        is compared, and False is returned.
         """
         schema, settings = contents.configuration.schema, contents.configuration.settings
         if not transaction.value(BEGIN_NOTE):
@@ -193,7 +194,7 @@ class Recorder:
 
 
 class _Origins:
-    """The origin of each changed file in a record: a commit, the API, or an edited file."""
+    """The origin of the change to each file in a record: a commit, the API, or an edited file."""
 
     def __init__(self, origin: Origin, before: CommitTimes, after: CommitTimes) -> None:
         self._origin, self._before, self._after = origin, before, after
@@ -206,7 +207,9 @@ class _Origins:
         return replace(event, source=origin.source, actor=origin.actor, write=origin.write)
 
     def is_from_commit(self, path: str) -> bool:
-        """Whether a file is unchanged since the new commit. If so, its change comes from that commit."""
+        """Return whether a file is unchanged since the new commit, which means that its change comes from
+        that commit.
+        """
         before, after = self._before, self._after
         return path not in after.changed and (path in after.times or path in before.times)
 
@@ -214,8 +217,8 @@ class _Origins:
 def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) -> set[str]:
     """Return the paths of all files whose versions differ from the logged rows.
 
-    At startup, there is one row per file, and almost all rows are equal to their versions. For speed, rows
-    are therefore compared as plain tuples.
+    At startup, there is one row per file, and almost no version differs from its row. For speed, rows are
+    therefore compared as plain tuples.
     """
     unmatched, differing = dict(entries), set[str]()
     for row in rows:
@@ -237,7 +240,9 @@ def _differing(rows: Iterable[tuple[Any, ...]], entries: Mapping[str, Entry]) ->
 
 
 def recorded_version(entry: Entry | None) -> Recorded | None:
-    """Return a file's version in the form that the log stores, or None if the file has no document."""
+    """Return a file's version in the form in which the log stores it, or None if the file contains no
+    document.
+    """
     if entry is None or entry.document is None:
         return None
     document = entry.document
@@ -280,7 +285,7 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    """Return a digest for a document that is not read from a single file, such as the document for a media
+    """Return a digest of a document that is not read from a single file, such as the document for a media
     file.
     """
     pairs = zip(document.type.attributes, document.values, strict=True)
@@ -289,7 +294,7 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into one site.update. Hidden events are joined into a second site.update.
+    """Join many events into one site.update event. Hidden events are joined into a second site.update event.
 
     Events about schemas are not joined.
     """

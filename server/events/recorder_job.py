@@ -1,4 +1,4 @@
-"""Job that runs the recorder at startup, and again after changes were missed."""
+"""Job that runs the recorder at startup, and again if some changes could not be logged."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from server.site.site import Site
 
 
 class RecordEvents(Job):
-    """Job that runs the recorder at times when no change triggers it.
+    """Job that runs the recorder when there are changes to log, but no write triggers the recorder.
 
     Other machines wake this job through `notices`.
     """
@@ -34,15 +34,15 @@ class RecordEvents(Job):
             self._notices.listen(EVENTS, on_notice)
 
     def run(self, context: JobContext) -> float:
-        """Log changes. This happens on the first run, when the job is woken, and at intervals until no
-        changes are missing.
+        """Log changes. This happens on the first run, when the job is woken, and at intervals until all
+        changes have been logged.
         """
         now = context.clock.monotonic()
         self._is_due |= context.is_woken
         if self._is_due or (self._recorder.missed and now - self._recorded_at > self._timing.record_retry_s):
             self._recorded_at = now
             with suppress(StorageError):  # The recorder will get the same error, and log it.
-                self._recorder.database.bounds()  # Connects to a remote database before the lock is held.
+                self._recorder.database.bounds()  # Connect to a remote database before acquiring the lock.
             self._site.record()
         self._is_due = False
         return self._timing.record_s

@@ -1,4 +1,4 @@
-"""The positions at which event streams resume after a disconnect (docs/events.md)."""
+"""Positions at which event streams resume after a disconnect (docs/events.md)."""
 
 import re
 
@@ -9,8 +9,8 @@ _ID = re.compile(r"([A-Za-z0-9_]{1,64})-([0-9]{1,15})")
 
 
 def require_kept(bounds: Bounds, since: int) -> None:
-    """Raise GoneError if events after the number `since` were deleted, or if the log has not reached this
-    number.
+    """Raise GoneError if the log no longer contains all events after event number `since`, or has not reached
+    this number yet.
     """
     if since > bounds.last:
         message = f"The log of events ends at {bounds.last}; {since} belongs to another one"
@@ -23,8 +23,8 @@ def require_kept(bounds: Bounds, since: int) -> None:
 def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
     """Return the number of the event after which a stream starts.
 
-    Returns None if the stream can't resume there, because `last_id` is malformed or from another log, or
-    because later events were deleted.
+    Return None if the stream can't resume after `last_id`, because `last_id` is malformed or belongs to a
+    different log, or because later events have been deleted.
     """
     if last_id:
         parsed = parse_id(last_id)
@@ -39,11 +39,13 @@ def start_position(last_id: str, since: int, bounds: Bounds) -> int | None:
 
 
 def parse_id(text: str) -> tuple[str, int] | None:
-    """Parse an event id into the log's id and a number. Returns None if the event id is malformed."""
+    """Parse an event id into the log's id and the event's number. Return None if the event id
+    is malformed.
+    """
     match = _ID.fullmatch(text.strip())
     return (match[1], int(match[2])) if match else None
 
 
 def id_of(log: str, number: int) -> str:
-    """Return an event id, which consists of the log's id and a number."""
+    """Return the id for an event, which consists of the log's id and the event's number."""
     return f"{log}-{number}"

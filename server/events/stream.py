@@ -1,4 +1,4 @@
-"""Event streams: their requests, their frames, the source of their events, and the number of open streams."""
+"""Event streams: their requests and frames, the source of their events, and the number of open streams."""
 
 import json
 import mmap
@@ -21,12 +21,12 @@ from server.schema.model import Schema
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A requested event stream. It consists of the selected events that the actor may see, starting after
-    `position` in the log `log_id`.
+    """A requested event stream. It sends the selected events that the actor may see, starting after event
+    number `position` in the log `log_id`.
 
-    - `authorization`: the request's Authorization header, which identified `actor`. It is checked again while
-      the stream is open.
-    - `sender`: the client's address, for the limit on streams per client.
+    - `authorization`: the request's Authorization header, which identified `actor`. The header is checked
+      again while the stream is open.
+    - `sender`: the client's address, which is needed for the limit on streams per client.
 
     As a response body, a Stream yields only its opening frames. The hub sends all later frames.
     """
@@ -49,14 +49,14 @@ class Stream:
 
 
 class Client(Protocol):
-    """The connection for one stream."""
+    """The connection to a stream's client."""
 
     @property
     def name(self) -> str:
         """The client's address and port."""
 
     def send(self, data: bytes) -> object:
-        """Queue bytes to be sent, and return without waiting until they are sent."""
+        """Queue bytes to be sent. Return without waiting until the bytes are sent."""
 
     def end(self) -> None:
         """End the response after all queued bytes have been sent."""
@@ -65,7 +65,7 @@ class Client(Protocol):
 # --- frames ---------------------------------------------------------------------------------------
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
-RECONNECT_DELAY_MS = 2000  # How long clients wait before reconnecting.
+RECONNECT_DELAY_MS = 2000  # how long clients wait before they reconnect
 
 
 def frame(event: str, data: str, id_: str = "") -> bytes:
@@ -80,9 +80,9 @@ def notice(event: str, data: Mapping[str, object], id_: str = "") -> bytes:
 
 
 def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
-    """Return the first frames for a stream that starts after the event `number`.
+    """Return the first frames of a stream that starts after event number `number`.
 
-    `restarted` is True if the stream could not resume after the id that the client sent.
+    `restarted` is True if the stream could not resume after the event id that the client sent.
     """
     first = notice("welcome", {"last": newest}, id_of(log, number))
     again = notice("restart", {"last": newest}) if restarted else b""
@@ -90,30 +90,30 @@ def opening(log: str, number: int, newest: int, *, restarted: bool) -> bytes:
 
 
 def goaway(reason: str, retry_ms: int) -> bytes:
-    """Return the last frame of a stream. It contains the reason for the end, and the delay before a reconnect
-    in ms.
+    """Return the last frame of a stream. It contains the reason for the end, and the delay in milliseconds
+    before the client should reconnect.
     """
     return b"retry: %d\n" % retry_ms + notice("goaway", {"reason": reason, "retry": retry_ms})
 
 
 def heartbeat(id_: str = "") -> bytes:
-    """Return a comment that keeps the connection open.
+    """Return a comment frame, which keeps the connection open.
 
     `id_` is the id of the last event that was skipped because the client may not see it. If the client
-    reconnects, it resumes after this event.
+    reconnects, the stream resumes after this event.
     """
     return b": heartbeat\n\n" if not id_ else f": heartbeat\nid: {id_}\n\n".encode()
 
 
 # --- source ---------------------------------------------------------------------------------------
 
-MAX_CACHED_FRAMES = 2048  # Number of cached frames, shared by all streams.
+MAX_CACHED_FRAMES = 2048  # number of cached frames, which all streams share
 
 
 class Source:
-    """The event log, as a hub reads it.
+    """Reader of the event log for a hub.
 
-    - `newest` returns the number of the newest event whose change is already served by all workers.
+    - `newest` returns the number of the newest event whose change all workers already serve.
     - `identify` returns the actor for an Authorization header. It raises the same errors as
       `Identities.identify`.
     - `schema` returns the served schema.
@@ -135,7 +135,7 @@ class Source:
         """Return the log's id and up to `limit` events after a position. If the log's id differs from
         `log_id`, return no events.
 
-        Raises GoneError if events after the position were deleted. Raises StorageError.
+        Raises GoneError if events after the position have been deleted. Raises StorageError.
         """
         bounds = self._database.bounds()
         if bounds.id != log_id:
@@ -144,8 +144,8 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event and an actor. Returns b"" if the actor may not see the event or the
-        event is not selected.
+        """Return the frame for an event, as an actor may see it. Return b"" if the actor may not see the
+        event or the event is not selected.
         """
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:
@@ -165,25 +165,25 @@ def _encode(log_id: str, event: Event, actor: Actor) -> bytes:
 
 # --- stream counts --------------------------------------------------------------------------------
 
-MAX_WORKERS = 256  # Worker numbers beyond this reuse slots.
+MAX_WORKERS = 256  # Workers with higher numbers share slots with other workers.
 CLIENT_HASHES = 1024
 
 
 class StreamCounts:
-    """The number of open streams in each worker. The object must be created before forking. Each worker then
-    calls `enter`.
+    """The number of open streams in each worker. The object must be created before workers are forked, and
+    each worker must then call `enter`.
     """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_WORKERS * 2 * 8)
-        # For each worker: process id and number of streams
+        # for each worker: the process id and the number of streams
         self._numbers = memoryview(self._memory).cast("Q")
         self._of_clients = memoryview(mmap.mmap(-1, MAX_WORKERS * CLIENT_HASHES * 2)).cast("H")
         self._key = secrets.token_bytes(16)
         self._slot = 0
 
     def enter(self, worker: int) -> None:
-        """Register this process as a worker, and set its counts to zero."""
+        """Register this process as a worker without open streams."""
         self._slot = worker % MAX_WORKERS * 2
         self._numbers[self._slot + 1] = 0
         begin = self._slot // 2 * CLIENT_HASHES

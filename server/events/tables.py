@@ -3,12 +3,12 @@
 - `log`: one row with the log's id, the number of the last event, and the number of writes
 - `versions`, `types`, `notes`: each row belongs to one clone of the site, or to all clones (`*`)
 - `commits`: the commits whose changes have been logged
-- `told`: the source of each file's last event, which is a commit or uncommitted changes in one clone
+- `told`: the source of each file's last event, which is a commit, or uncommitted changes in one clone
   (`server.events.lineage`)
 """
 
 # States of a delivery: collecting events, queued behind another delivery for the same document, waiting for
-# an attempt, and two for done.
+# an attempt, done with success, and done without success.
 GATHERING, BEHIND, WAITING, DELIVERED, FAILED = "gathering", "behind", "waiting", "delivered", "failed"
 OPEN = f"state IN ('{GATHERING}', '{BEHIND}', '{WAITING}')"
 TIMED = f"state IN ('{GATHERING}', '{WAITING}')"

@@ -1,8 +1,8 @@
-"""The table of webhook deliveries, in the event log's database.
+"""The table of webhook deliveries, which is in the same database as the event log.
 
 Each function requires a connection with an open transaction. Times are Unix times in seconds.
 
-A delivery is open until it has succeeded or no further attempts will be made. It is then done.
+A delivery is open until it has succeeded or no further attempts will be made. After that, it is done.
 """
 
 import json
@@ -22,7 +22,10 @@ from server.events.tables import (
 )
 from server.events.webhooks.http_client import new_id
 
-MAX_DONE_DELIVERIES, RETENTION_S = 1000, 7 * 86_400.0  # Limits for each webhook's done deliveries.
+MAX_DONE_DELIVERIES, RETENTION_S = (
+    1000,
+    7 * 86_400.0,
+)  # limits for the deliveries of each webhook that are done
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"
@@ -34,7 +37,7 @@ class Delivery:
     """One delivery: an event (or several joined events), the attempts to send it, and the outcome of the last
     attempt.
 
-    - `document`: deliveries with the same document are sent in order. If it is "", the order does not matter.
+    - `document`: deliveries for the same document are sent in order. If it is "", the order does not matter.
     - `first`, `last`: the numbers of the first and last event
     - `body`: stored from the first attempt until the delivery is done
     """
@@ -59,7 +62,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """The status of a webhook: the number of open deliveries, the time when it was disabled, and the last
+    """A webhook's status: the number of open deliveries, the time when the webhook was disabled, and the last
     attempt.
     """
 
@@ -81,13 +84,13 @@ def put(
 
 
 def has_open(connection: Connection, name: str, document: str) -> bool:
-    """Whether a webhook has an open delivery for a document."""
+    """Return whether a webhook has an open delivery for a document."""
     statement = f"SELECT 1 FROM deliveries WHERE webhook = ? AND document = ? AND {OPEN} LIMIT 1"
     return connection.execute(statement, (name, document)).fetchone() is not None
 
 
 def next_due(connection: Connection, name: str, at: float, most: int, busy: Iterable[int]) -> list[Delivery]:
-    """Return up to `most` deliveries that are due for a webhook, except those in `busy`."""
+    """Return up to `most` of a webhook's deliveries that are due, except the delivery numbers in `busy`."""
     statement = (
         f"{_SELECT} WHERE webhook = ? AND {TIMED} AND due <= ? AND number NOT IN ({_sql_list(busy)})"
         " ORDER BY due, number LIMIT ?"
@@ -96,8 +99,8 @@ def next_due(connection: Connection, name: str, at: float, most: int, busy: Iter
 
 
 def first_due(connection: Connection, name: str, busy: Iterable[int]) -> float | None:
-    """Return the time when a webhook's next delivery is due, ignoring those in `busy`. Returns None if there
-    is none.
+    """Return the time when a webhook's next delivery is due, ignoring the delivery numbers in `busy`. Return
+    None if no delivery is waiting.
     """
     statement = (
         f"SELECT due FROM deliveries WHERE webhook = ? AND {TIMED} AND number NOT IN ({_sql_list(busy)})"
@@ -113,7 +116,7 @@ def _sql_list(numbers: Iterable[int]) -> str:
 
 
 def begin(connection: Connection, delivery: Delivery, body: bytes, at: float) -> None:
-    """Store the start of an attempt. Also store the body, so that retries send the same bytes."""
+    """Store that an attempt begins. Also store the body, so that retries send the same bytes."""
     statement = "UPDATE deliveries SET state = ?, body = ?, tried = ?, tries = tries + 1 WHERE number = ?"
     connection.execute(statement, (WAITING, body, at, delivery.number))
 
@@ -131,7 +134,7 @@ def note(connection: Connection, delivery: Delivery, status: int, error: str) ->
 
 
 def finish(connection: Connection, delivery: Delivery, state: str) -> None:
-    """Mark a delivery as done. The next delivery for the same document can then be sent."""
+    """Mark a delivery as done, so that the next delivery for the same document can be sent."""
     statement = f"UPDATE deliveries SET state = ?, body = NULL WHERE number = ? AND {OPEN}"
     done = connection.execute(statement, (state, delivery.number)).rowcount
     if done and delivery.document:
@@ -144,13 +147,13 @@ def finish(connection: Connection, delivery: Delivery, state: str) -> None:
 
 
 def give_up_all(connection: Connection, name: str, why: str) -> None:
-    """Mark all open deliveries to a webhook as failed."""
+    """Mark all open deliveries to a webhook as failed. `why` is the reason."""
     statement = f"UPDATE deliveries SET state = ?, error = ?, body = NULL WHERE webhook = ? AND {OPEN}"
     connection.execute(statement, (FAILED, why, name))
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return a webhook's oldest open deliveries: all except the newest `beyond`."""
+    """Return a webhook's oldest open deliveries: all except the newest `beyond` deliveries."""
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -159,7 +162,7 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """After the clock was set back, limit the wait of every open delivery to its original length.
+    """After the clock was set back, limit the remaining wait of every open delivery to the original wait.
 
     This includes deliveries that are queued behind other deliveries, because their due times do not change.
     """
@@ -170,8 +173,8 @@ def shorten(connection: Connection, at: float) -> None:
 def forget(connection: Connection, at: float) -> None:
     """Delete old deliveries that are done.
 
-    These are the deliveries that were created more than RETENTION_S ago and, for each webhook, all except the
-    newest MAX_DONE_DELIVERIES.
+    A delivery is old if it was created more than RETENTION_S ago, or if it is not among the newest
+    MAX_DONE_DELIVERIES of its webhook.
     """
     connection.execute(f"DELETE FROM deliveries WHERE {DONE} AND made < ?", (at - RETENTION_S,))
     newest = (
@@ -185,20 +188,20 @@ def forget(connection: Connection, at: float) -> None:
 
 
 def newest(connection: Connection, names: Sequence[str], most: int) -> list[Delivery]:
-    """Return the newest deliveries to the given webhooks. The oldest of these deliveries comes first."""
+    """Return the newest deliveries to the given webhooks, at most `most`, in ascending order."""
     marks = ",".join("?" * len(names))
     statement = f"{_SELECT} WHERE webhook IN ({marks}) ORDER BY number DESC LIMIT ?"
     return [delivery_of(row) for row in connection.execute(statement, (*names, most))][::-1]
 
 
 def of_events_after(connection: Connection, name: str, since: int) -> list[Delivery]:
-    """Return a webhook's deliveries for events after a given number, in order."""
+    """Return a webhook's deliveries for events after event number `since`, in order."""
     statement = f"{_SELECT} WHERE webhook = ? AND last > ? ORDER BY number"
     return [delivery_of(row) for row in connection.execute(statement, (name, since))]
 
 
 def by_id(connection: Connection, name: str, webhook_id: str) -> Delivery | None:
-    """Return the delivery to a webhook that has this id, or None."""
+    """Return the delivery to a webhook with the id `webhook_id`, or None."""
     row = connection.execute(f"{_SELECT} WHERE webhook = ? AND id = ?", (name, webhook_id)).fetchone()
     return delivery_of(row) if row else None
 

@@ -1,9 +1,9 @@
 """Delivery of events to webhooks. Only one process of a server sends deliveries. If this process ends,
 another one takes over.
 
-The job queues events, renders bodies and stores outcomes. Each attempt runs in its own thread, and the number
-of concurrent attempts is limited. The body is stored before the attempt, and the outcome after it. Retries
-therefore send the same bytes with the same id. If the outcome was not stored, the delivery is sent again.
+The job queues events, renders bodies and stores outcomes. Each attempt runs in a separate thread, and the
+number of concurrent attempts is limited. The body is stored before the attempt, and the outcome after it, so
+retries send the same bytes with the same id. If the outcome could not be stored, the delivery is sent again.
 """
 
 import logging
@@ -48,14 +48,14 @@ from server.storage.file_lock import FileLock
 log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS_PER_WEBHOOK = 5  # concurrent attempts; only one if the webhook's last attempt failed
-MAX_CONCURRENT_ATTEMPTS = 40  # Limit for all webhooks together. Each attempt uses a thread.
-MAX_FAILING_ATTEMPTS = 20  # Of these, at most this many are for webhooks whose last attempt failed.
-BATCH_EVENTS = 500  # Number of events queued per transaction.
-SWEEP_INTERVAL_S = 600.0  # Interval between deletions of old deliveries.
-STOP_TIMEOUT_S = 4.0  # How long a stopping worker waits for running attempts.
-COMMIT_TIMEOUT_S = 2.0  # How long a delivery waits until its write is committed.
-SAME_MOMENT_S = 60.0  # A new webhook gets earlier events from at most this long ago.
-MAX_EVENTS_OF_A_MOMENT = 1000  # A new webhook gets at most this many earlier events.
+MAX_CONCURRENT_ATTEMPTS = 40  # limit for all webhooks together, because each attempt uses a thread
+MAX_FAILING_ATTEMPTS = 20  # limit for attempts to webhooks whose last attempt failed
+BATCH_EVENTS = 500  # number of events queued per transaction
+SWEEP_INTERVAL_S = 600.0  # interval between deletions of old deliveries
+STOP_TIMEOUT_S = 4.0  # how long a stopping worker waits for running attempts
+COMMIT_TIMEOUT_S = 2.0  # how long a delivery waits until its write is committed
+SAME_MOMENT_S = 60.0  # A new webhook can receive earlier events, but none from longer ago than this.
+MAX_EVENTS_OF_A_MOMENT = 1000  # limit for these earlier events
 GONE_STATUS = 410  # A response with this status disables the webhook.
 _MIN_CLOCK_JUMP_S = 1.0  # A larger change of the offset means that the clock was set.
 
@@ -82,7 +82,8 @@ class Deliverer(Job):
     """Job that sends deliveries to the webhooks of the site at `root`. `render` creates the body for a
     delivery.
 
-    The event database stores a cursor for each webhook, so deliveries continue after a crash.
+    The event database stores a cursor (the last queued event) for each webhook, so deliveries continue after
+    a crash.
     """
 
     name = "deliver"
@@ -132,7 +133,7 @@ class Deliverer(Job):
         return self._timing.deliver_s
 
     def _acquire_lock(self) -> bool:
-        """Acquire the lock for deliveries. Returns False if another process holds the lock, or if the lock
+        """Acquire the lock for deliveries. Return False if another process holds the lock, or if the lock
         can't be created.
         """
         try:
@@ -164,7 +165,7 @@ class Deliverer(Job):
             log.warning("%s", line)
 
     def _collect(self, seconds: float = 0.0) -> None:
-        """Collect the outcomes of finished attempts. Wait up to `seconds` for the first outcome."""
+        """Collect the outcomes of finished attempts. Wait up to `seconds` for the first of them."""
         try:
             found = self._finished.get(timeout=seconds) if seconds else self._finished.get_nowait()
             while True:
@@ -179,7 +180,7 @@ class Deliverer(Job):
         jumped = self._has_jumped(at)
         if not settings.webhooks and not self._last_state and not self._outcomes:
             return
-        if not self._database.leads():  # Another machine delivers, with its own clock.
+        if not self._database.leads():  # A different machine delivers, with a different clock.
             self._last_state, self._offset = (), 0.0
             return
         state = (settings, self._database.mark())
@@ -199,8 +200,8 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Whether this machine's clock was set after the due times were computed, or another machine computed
-        them.
+        """Return whether this machine's clock was set after the due times were computed, or another machine
+        computed the due times.
         """
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
@@ -220,7 +221,9 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store outcomes and changed settings, and queue events. Return whether more events follow."""
+        """Store outcomes and changed settings, and queue events. Return whether more events remain to be
+        queued.
+        """
         with self._writing() as connection:
             self._store_outcomes(connection)
             adopt(connection, settings.webhooks, lambda: _last_before(connection, self._root, at))
@@ -295,7 +298,7 @@ class Deliverer(Job):
         return sum(tries[name] for name in self._failing)
 
     def _choose(self, webhooks: Mapping[str, Webhook], at: float) -> list[Delivery]:
-        """Return the deliveries to attempt now. Webhooks with the fewest current attempts come first."""
+        """Return the deliveries to attempt now. Webhooks with the fewest running attempts come first."""
         rooms = {name: self._room(name) for name in webhooks}
         waiting = self._database.query(
             lambda c: {n: next_due(c, n, at, room, self._busy) for n, room in rooms.items() if room > 0}
@@ -315,8 +318,8 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries and start attempts to send them. Deliveries that wait for a commit
-        are postponed.
+        """Store the bodies of deliveries, and start attempts to send them. Deliveries that must wait for a
+        commit are postponed.
         """
         if not chosen:
             return
@@ -340,9 +343,9 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return the body for a delivery. It is rendered before the first attempt.
+        """Return the body of a delivery, which is rendered before the first attempt.
 
-        Returns None if the delivery waits for a commit, and b"" if the rendering fails.
+        Returns None if the delivery must wait for a commit, and b"" if the body can't be rendered.
         """
         if delivery.body:
             return delivery.body
@@ -366,7 +369,7 @@ class Deliverer(Job):
         return event
 
     def _post(self, attempt: _Attempt, body: bytes, allowed: Sequence[str]) -> None:
-        """Make one attempt and report its outcome. This method raises no errors."""
+        """Make one attempt to send a delivery, and report the outcome. This method raises no errors."""
         delivery = attempt.delivery
         try:
             at = self._clock.time()
@@ -388,8 +391,8 @@ class Deliverer(Job):
 
 
 def _awaits_commit(delivery: Delivery, event: Event, settings: Settings, at: float) -> bool:
-    """Whether a delivery should wait until the event's write is committed, so that its body can contain the
-    commit.
+    """Return whether a delivery should wait until the event's write is committed, so that the body can
+    contain the commit.
     """
     uncommitted = settings.git.commit == timedelta() and event.write != "" and event.commit == ""
     return uncommitted and 0 <= at - delivery.made < COMMIT_TIMEOUT_S
@@ -399,9 +402,9 @@ def _last_before(connection: Connection, root: Path, at: float) -> int:
     """Return the number of the last event before site.yaml was saved. Deliveries to a new webhook start after
     this event.
 
-    Edits that were made together with site.yaml may be logged before a server reads the new settings. These
-    edits should be delivered too. If site.yaml was saved long ago, only events from the last SAME_MOMENT_S
-    are delivered.
+    Edits that were made together with site.yaml may be logged before a server reads the new settings, and
+    these edits should be delivered, too. If site.yaml was saved long ago, only events from the last
+    SAME_MOMENT_S are delivered.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""HTTP client for webhooks. It signs requests, and limits the duration of a request even if the receiver
+"""HTTP client for webhooks. It signs requests, and limits the duration of each request even if the receiver
 misbehaves.
 
 The client checks the receiver's IP address before it connects, and http.client uses the resulting connection.
@@ -30,7 +30,7 @@ from server.config.webhooks import SECRET_PREFIX, Webhook
 
 # --- signing --------------------------------------------------------------------------------------
 
-SECRET_BYTES = 32  # Length of new secrets.
+SECRET_BYTES = 32  # length of new secrets
 
 
 def new_secret() -> str:
@@ -44,9 +44,8 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a request for one secret.
-
-    It consists of `v1,` and the HMAC-SHA256 in base64.
+    """Return the signature of a request with one secret. It consists of `v1,` and the
+    HMAC-SHA256 in base64.
     """
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
     signed = f"{webhook_id}.{timestamp}.".encode() + body
@@ -104,10 +103,10 @@ class RefusedAddress(OSError):
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
-    """Connect to a host. The first permitted address that accepts the connection is used.
+    """Connect to the first permitted IP address of a host that accepts the connection.
 
-    Hosts in `allowed` may have private addresses. `deadline` is a monotonic time. Raises RefusedAddress and
-    OSError.
+    Hosts in `allowed` may have private IP addresses. `deadline` is a monotonic time. Raises RefusedAddress
+    and OSError.
     """
     addresses = _lookup(host, port, deadline)
     if host not in allowed:
@@ -134,9 +133,9 @@ def seconds_left(deadline: float) -> float:
 
 
 def is_public(address: Address) -> bool:
-    """Whether an IP address is public.
+    """Return whether an IP address is public.
 
-    If an IPv6 address contains IPv4 addresses, these must be public too.
+    If an IPv6 address contains IPv4 addresses, these must also be public.
     """
     if isinstance(address, IPv6Address):
         inner = _inner(address)
@@ -185,7 +184,7 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
 
 TIMEOUT_S = 15.0
 MAX_RESPONSE_BYTES = 65_536  # The rest of a longer response is not read.
-MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # Limits for a stored error, and for a line of the log.
+MAX_EXCERPT_CHARS, MAX_BRIEF_CHARS = 1000, 160  # limits for a stored error and for a line in the log
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -213,9 +212,9 @@ def send(
     allowed: Collection[str] = (),
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a POST request and return its outcome. This function raises no errors.
+    """Send a POST request, and return the outcome. This function raises no errors.
 
-    The URL must have been checked with `config.webhooks.check_url`. Hosts in `allowed` may have private
+    The URL must have been checked with `config.webhooks.check_url`. Hosts in `allowed` may have private IP
     addresses. Redirects are not followed.
     """
     began = time.monotonic()
@@ -232,8 +231,8 @@ def send(
 
 
 def _on_one_line(text: str) -> str:
-    """Return a string from a receiver in a form for the log: truncated, on one line, and without control
-    characters.
+    """Convert a string from a receiver to a form that can be logged: truncated, on one line, and without
+    control characters.
     """
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:MAX_EXCERPT_CHARS]
 
@@ -357,10 +356,9 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send the body for a delivery to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
+    """Send a delivery's body to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
 
-    `event` is the kind of the event, for the X-Strapi-Event header. `at` is the time that the signature
-    contains.
+    `event` is the event's kind, for the header X-Strapi-Event. `at` is the time that the signature contains.
     """
     headers = {
         **webhook.headers,

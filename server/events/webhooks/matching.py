@@ -8,10 +8,10 @@ SITE_UPDATE = "site.update"
 
 
 def concerns(webhook: Webhook, event: Event) -> bool:
-    """Whether a webhook receives an event.
+    """Return whether a webhook receives an event.
 
-    A webhook receives a site.update if it would have received at least one of the single events. Webhooks
-    never receive hidden events.
+    A webhook receives the event site.update if it would have received at least one of the joined events.
+    Webhooks never receive hidden events.
     """
     if event.hidden:
         return False
@@ -32,9 +32,9 @@ def concerns(webhook: Webhook, event: Event) -> bool:
 
 
 def _matches_type(webhook: Webhook, uid: str) -> bool:
-    """Whether a webhook receives events for a type.
+    """Return whether a webhook receives events for a content type.
 
-    A component can be used in any type, so events for components always match.
+    Any content type can use a component, so events for components always match.
     """
     return not webhook.types or "::" not in uid or subject_of(uid) in webhook.types
 

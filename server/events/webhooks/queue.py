@@ -1,7 +1,7 @@
 """The queue of deliveries. It contains each event once for each webhook that receives the event.
 
-Deliveries and the webhook's cursor are stored in the same transaction. If the process is killed, no event is
-lost or queued twice. Each function requires a connection with an open transaction.
+Deliveries and the webhook's cursor (the last queued event) are stored in the same transaction, so no event is
+lost or queued twice if the process is killed. Each function requires a connection with an open transaction.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,16 +27,16 @@ from server.events.webhooks.delivery_table import (
 )
 from server.events.webhooks.matching import SITE_UPDATE, concerns
 
-MAX_QUEUED_DELIVERIES = 10_000  # Limit per webhook.
-MAX_BURST_DEBOUNCES = 10  # A burst is delivered at the latest after this many times `debounce`.
+MAX_QUEUED_DELIVERIES = 10_000  # limit per webhook
+MAX_BURST_DEBOUNCES = 10  # A burst is delivered after at most this many times the setting `debounce`.
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
     """Store the webhooks from the current settings. A new webhook starts after the event number that `last`
     returns.
 
-    Open deliveries to a webhook that was removed or switched off are deleted. If the settings of a disabled
-    webhook have changed, the webhook is enabled again.
+    Open deliveries to a webhook that was removed or switched off are deleted. If a webhook was disabled after
+    failures and its settings have changed, it is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -56,7 +56,7 @@ def _digest(webhook: Webhook) -> str:
 
 
 def enable(connection: Connection, name: str, last: int) -> bool:
-    """Enable a disabled webhook again. It starts after the event `last`. Return whether the webhook was
+    """Enable a disabled webhook again, starting after event number `last`. Return whether the webhook was
     disabled.
     """
     statement = "UPDATE webhooks SET disabled = NULL, cursor = ? WHERE name = ? AND disabled IS NOT NULL"
@@ -64,7 +64,7 @@ def enable(connection: Connection, name: str, last: int) -> bool:
 
 
 def disable(connection: Connection, name: str, at: float, why: str) -> None:
-    """Disable a webhook, and mark its open deliveries as failed."""
+    """Disable a webhook, and mark its open deliveries as failed. `why` is the reason."""
     connection.execute("UPDATE webhooks SET disabled = ? WHERE name = ?", (at, name))
     give_up_all(connection, name, why)
 
@@ -75,10 +75,10 @@ def cursors(connection: Connection) -> dict[str, int]:
 
 
 def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], at: float) -> int:
-    """Queue deliveries to a webhook for `events`, which are the events after its cursor.
+    """Queue deliveries to a webhook for `events`, which must be the events after the webhook's cursor.
 
-    If more than MAX_QUEUED_DELIVERIES are waiting, the oldest deliveries are dropped. Return how many were
-    dropped.
+    If more than MAX_QUEUED_DELIVERIES are waiting, the oldest deliveries are dropped. Return the number of
+    dropped deliveries.
     """
     if not events:
         return 0
@@ -95,8 +95,8 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
 
 
 def _add(connection: Connection, webhook: Webhook, event: Event, at: float) -> None:
-    """Queue a delivery for an event. If the webhook has the setting `debounce`, add the event to a burst
-    instead.
+    """Queue a delivery for an event. If the webhook has the setting `debounce`, add the event to a burst of
+    joined events instead.
     """
     if webhook.debounce:
         _gather(connection, webhook, event, at)
@@ -121,8 +121,8 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst extended by one event. A burst is a site.update with counts. If `burst` is None, start a
-    new burst.
+    """Return a burst after adding one event. A burst is a site.update event with counts. If `burst` is None,
+    start a new burst.
     """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}
@@ -155,8 +155,8 @@ def extend_burst(burst: Event | None, event: Event) -> Event:
 def replay_since(
     connection: Connection, webhook: Webhook, events: Iterable[Event], since: int, at: float
 ) -> int:
-    """Queue all deliveries for events after a given number again. If an event in `events` has no delivery,
-    create one.
+    """Queue all deliveries for events after event number `since` again. If an event in `events` has no
+    delivery, create one.
 
     Returns the number of queued deliveries.
     """
@@ -170,7 +170,9 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue a delivery again, unless it is still open. Returns the delivery, or None if the id is unknown."""
+    """Queue a delivery again, unless it is still open. Return the delivery, or None if the delivery id is
+    unknown.
+    """
     delivery = by_id(connection, name, webhook_id)
     if delivery:
         _queue_again(connection, delivery, at)
@@ -178,7 +180,7 @@ def replay_one(connection: Connection, name: str, webhook_id: str, at: float) ->
 
 
 def _queue_again(connection: Connection, delivery: Delivery, at: float) -> bool:
-    """Queue a delivery again under the same id. Returns False if it is still open."""
+    """Queue a delivery again, with the same id. Return False if the delivery is still open."""
     if delivery.state in (GATHERING, BEHIND, WAITING):
         return False
     document = delivery.document

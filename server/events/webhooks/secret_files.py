@@ -1,4 +1,5 @@
-"""Files with generated webhook secrets: `.bifolio/webhooks/NAME.secret`. Only the owner can read them.
+"""Files with generated webhook secrets. For example, `.bifolio/webhooks/deploy.secret` contains the secret
+for the webhook `deploy`. Only the site's owner can read these files.
 
 The first line contains the signing secret. After a rotation, a second line contains the previous secret, and
 the time until which requests are signed with both secrets.
@@ -19,9 +20,9 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 
 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
-    """Return the secrets that sign a webhook's requests at a given time.
+    """Return the secrets with which a webhook's requests are signed at the time `at`.
 
-    They come from the settings. If the settings contain none, they come from the generated file. Raises
+    They come from the settings, or from the generated file if the settings contain no secrets. Raises
     SetupError if the file can't be used.
     """
     if webhook.secrets:
@@ -32,10 +33,10 @@ def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[s
 
 
 def rotate(root: Path, webhook: Webhook) -> str:
-    """Generate a new secret for a webhook and return it. For OVERLAP_S, requests are signed with the old
-    secret too.
+    """Generate a new secret for a webhook and return it. For OVERLAP_S seconds, requests are signed with the
+    old secret, too.
 
-    Raises SetupError if the file can't be used, or if the settings contain the secret.
+    Raises SetupError if the file can't be used, or if the webhook's secret comes from the settings.
     """
     if webhook.secrets:
         place = f"the secret of webhook {webhook.name} is in site.yaml"
@@ -54,7 +55,8 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return pairs of secret and expiry for a webhook. If the file is missing, create it.
+    """Return pairs of secret and expiry time for a webhook. If the webhook's file is missing, create the
+    file.
 
     The first secret does not expire.
     """

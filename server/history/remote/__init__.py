@@ -1,1 +1,1 @@
-"""The git remote of a site: fetches, merges and pushes commits."""
+"""The git remote of a site: fetching, merging and pushing commits."""

@@ -1,8 +1,8 @@
 """Writes that the git remote must accept before they are served.
 
 If two machines make conflicting writes, the remote accepts only one of them. Each write is first prepared on
-the served state and stored as an unreferenced commit. The commit is served only after the remote has accepted
-it, so readers never see a write that is later rejected.
+the served state, and stored as a commit to which no branch refers. The commit is served only after the remote
+has accepted it, so readers never see a write that is later rejected.
 
 If another machine has pushed first, its commits are merged. Then the write is prepared again, as a change to
 the state on which it was originally prepared.
@@ -48,13 +48,13 @@ log = logging.getLogger("bifolio")
 
 Contents = Mapping[str, bytes | Path | None]
 RETRY_TIMEOUT_S = 10.0  # How long a push is retried if other machines push first.
-BATCH_WRITES = 16  # Limit for one push.
+BATCH_WRITES = 16  # limit for the writes in one push
 
 
 class Arbiter:
-    """Writer that pushes each write before serving it. Safe for several threads and processes.
+    """Writer that pushes each write before serving it. It is safe for several threads and processes.
 
-    Writes that arrive during a push are pushed together in the next push. Each write gets its own commit,
+    Writes that arrive during a push are pushed together in the next push. Each write gets a separate commit,
     which is prepared on top of the previous one.
     """
 
@@ -64,8 +64,8 @@ class Arbiter:
         notify: Callable[[str], None] = lambda _: None,
         queue: Queue | None = None,
     ) -> None:
-        """Create the writer. `notify` is called with each pushed commit. `queue` determines the order in
-        which machines push.
+        """Create the writer. `notify` is called with each pushed commit. `queue` determines in which order
+        the machines push.
         """
         self.takeover, self.site, self.root = takeover, takeover.site, takeover.root
         self._notify = notify
@@ -79,8 +79,8 @@ class Arbiter:
     ) -> tuple[State, Result, str]:
         """Perform a write like `Site.write`, but serve it only after the remote has accepted the commit.
 
-        Raises RemoteError, OvertakenError if another client has changed the same files, and the errors of
-        `prepare`.
+        Raises RemoteError, OvertakenError if another client has changed the same files, and the errors that
+        `prepare` raises.
         """
         attempt = Attempt(self.site, by, prepare, request)
         attempt.begin()
@@ -107,7 +107,7 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes, then serve them. If `ask` is set, fetch first.
+        """Push a group of writes, then serve them. If `ask` is set, fetch from the remote first.
 
         Writes that must wait are removed from `group`. Raises RemoteError if the remote accepts none of the
         remaining writes.
@@ -115,7 +115,7 @@ class Arbiter:
         first, began = group[0], time.monotonic()
         if (
             first.left < MIN_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
-        ):  # The rest would be too short for a push and for checking its result.
+        ):  # The remaining time would be too short for a push and for checking its result.
             raise BusyError()
         level, until = self._pusher.level(ask=ask, seconds=first.left), first.since + RETRY_TIMEOUT_S
         while links := self._prepare(level, group):
@@ -132,12 +132,12 @@ class Arbiter:
                 if time.monotonic() > until:
                     raise
                 level = self._pusher.level(ask=True, seconds=first.left)
-            except RemoteError:  # The remote may have accepted them.
+            except RemoteError:  # The remote may have accepted the writes.
                 self._keep(group, links)
                 raise
             else:
                 self._serve(level, links)
-                # Not earlier: the next machine would record the events without their author.
+                # If this happened earlier, the next machine would record the events without their author.
                 self._queue.leave()
                 if commit:
                     self._notify(commit)
@@ -146,7 +146,7 @@ class Arbiter:
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Reduce the group to the writes of these links. Put the remaining writes back into the queue."""
+        """Reduce the group to the writes in `links`, and put the remaining writes back into the queue."""
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
@@ -184,7 +184,9 @@ class Arbiter:
         return links
 
     def _extend_chain(self, chain: Chain, attempt: "Attempt[Any, Any]", made: Made) -> bool:
-        """Add a prepared write to the chain. Return whether the next write can be prepared on top of it."""
+        """Add a prepared write to the chain. Return whether the next write can be prepared on top of this
+        write.
+        """
         if self.site.state.snapshot is not chain.begun or (attempt.writes and made.changed is None):
             return False
         return self.site.committer.extend(chain, attempt.writes)
@@ -209,8 +211,8 @@ class Arbiter:
         """Commit the current content of files on disk if the remote accepts the commit (see
         `Committer.commit_files`).
 
-        `contents` is a function that returns the files. It is called again if other machines have pushed
-        first.
+        `contents` is a function that returns the files. If other machines have pushed first, the function is
+        called again.
         """
 
         def make(level: Level) -> Made:
@@ -228,11 +230,12 @@ class Arbiter:
 
     @contextmanager
     def _exclusive(self, seconds: float = WRITE_TIMEOUT_S) -> Iterator[bool]:
-        """Context manager: block other pushes and merges. Wait at most `seconds` until those in progress have
+        """Context manager: block other pushes and merges. Wait at most `seconds` until the running ones have
         finished.
 
-        Yields whether it had to wait for other machines. They may have pushed, so the caller must then fetch.
-        If the remote is unavailable, the reason is only logged, because it contains URLs and file names.
+        Yields whether it had to wait for other machines. If so, they may have pushed, so the caller must
+        fetch. If the remote is unavailable, the reason is only logged, because it contains URLs and file
+        names.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -249,7 +252,7 @@ class Arbiter:
         """Create a commit and push it, unless there is nothing to commit. Retry if another machine has pushed
         first.
 
-        Returns the state below the commit, and the commit.
+        Returns the state on which the commit is based, and the commit.
         """
         level, until = self._pusher.level(), time.monotonic() + RETRY_TIMEOUT_S
         while (made := of_git(partial(make, level))).commit:

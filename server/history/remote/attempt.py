@@ -1,4 +1,4 @@
-"""A write that is waiting for the remote. It is prepared again if other machines push first."""
+"""A write that is waiting for the remote. If other machines push first, the write is prepared again."""
 
 import logging
 import time
@@ -60,10 +60,9 @@ class Attempt(Turn, Generic[Request, Result]):
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Record the served state that the client wants to change. This happens before the write waits for
-        earlier writes.
+        """Record the served state that the client wants to change, before the write waits for earlier writes.
 
-        Errors are ignored here, because the write may succeed after the earlier writes.
+        Errors are ignored here, because the write may still succeed after the earlier writes.
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
@@ -71,10 +70,10 @@ class Attempt(Turn, Generic[Request, Result]):
             self._begun = head
 
     def commit(self, head: str, chain: Chain | None) -> Made:
-        """Prepare the write and commit it on top of `head`.
+        """Prepare the write and commit it on top of the commit `head`.
 
-        If `chain` is given, the write is prepared on top of the chain's writes. But conflicts are detected by
-        comparing with the served state, because the chain's writes may never be served.
+        If `chain` is given, the write is prepared on top of the writes in the chain. But conflicts are
+        detected by comparing with the served state, because the writes in the chain may never be served.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:
@@ -114,8 +113,8 @@ class Attempt(Turn, Generic[Request, Result]):
         return self._outcome
 
     def _refuse_overtaken(self, head: str) -> None:
-        """Raise OvertakenError if another client has changed a file that this write
-        replaces without merging.
+        """Raise OvertakenError if this write replaces a file without merging, and another client has changed
+        the file.
         """
         changed = changed_files(self.site.root, self._begun, head).keys()
         if both := sorted(write.path for write in self.writes if write.path in changed):
@@ -124,7 +123,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One write in a chain, with its commit on top of `head`."""
+    """One write in a chain, and its commit, whose parent is `head`."""
 
     attempt: Attempt[Any, Any]
     made: Made
@@ -132,7 +131,7 @@ class Link:
 
 
 def of_git(make: Callable[[], Made]) -> Made:
-    """Call `make` and return the commit that it creates.
+    """Call `make`, and return the commit that it creates.
 
     Raises ConflictError if a hook rejects the commit, and BusyError if git is busy.
     """
@@ -145,8 +144,8 @@ def of_git(make: Callable[[], Made]) -> Made:
 
 
 def take_over_until(take_over: Callable[[], object], until: float) -> None:
-    """Apply an accepted commit to the site. Retry until a given time while git or other processes prevent
-    this.
+    """Apply an accepted commit to the site. While git or other processes prevent this, retry until the time
+    `until`.
 
     Raises NotServedError if local edits conflict with the commit, and BusyError on timeout.
     """

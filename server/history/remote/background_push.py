@@ -1,8 +1,10 @@
-"""Background pushes of local commits, and of writes that were confirmed before they were pushed.
+"""Background pushes of local commits, including writes that were confirmed to the client before they were
+pushed.
 
 A failed push is retried, first after 1 s and later after up to 30 s (`jobs.job.Timing`). Commits are pushed
 in order, after the commits of other machines have been merged attribute by attribute. Until a commit is
-pushed, it is stored in git, so a crash can't lose it. The log reports only once that commits are waiting.
+pushed, it is stored in git, so a crash can't lose the commit. The log reports only once that commits are
+waiting to be pushed.
 """
 
 import logging
@@ -20,11 +22,11 @@ from server.storage.git.repository import head_mark
 
 log = logging.getLogger("bifolio")
 
-MAX_ATTEMPTS = 3  # If other machines push first.
+MAX_ATTEMPTS = 3  # limit if other machines push first
 
 
 class Outgoing(Job):
-    """Job that pushes commits. `notify` is called with each pushed commit.
+    """Job that pushes commits to the remote. `notify` is called with each pushed commit.
 
     The job pushes all commits on the served branch that the remote does not have, so it needs no state of its
     own.
@@ -41,10 +43,10 @@ class Outgoing(Job):
         self.first_pause_s = timing.push_s
         self.backoff = Backoff(timing.push_retry_s, timing.push_longest_s)
         self._clock = Clock()
-        self._done: object = None  # the mark of HEAD when the remote had everything
+        self._done: object = None  # a mark that identifies HEAD when the remote last had all commits
         self._failures, self._error = 0, ""
         self._again_at = 0.0  # when a failed push is retried, by the monotonic clock
-        self._stuck: object = None  # the mark of HEAD at a conflict
+        self._stuck: object = None  # a mark that identifies HEAD at the last conflict
 
     def start(self, context: JobContext) -> None:
         """Store the clock."""
@@ -74,7 +76,7 @@ class Outgoing(Job):
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 
     def push_due(self) -> None:
-        """Push the commits that the remote does not have."""
+        """Push the commits that the remote does not have yet."""
         folder = self._site.git.folder
         mark = head_mark(folder) if folder and self._pusher.settings.git.push else None
         if folder is None or not self._pusher.settings.git.push or (mark is not None and mark == self._done):
@@ -97,9 +99,9 @@ class Outgoing(Job):
         note_error(self._site.root, "")
 
     def _push(self) -> str:
-        """Push the served branch. Return the commit at which the remote's branch is now.
+        """Push the served branch. Return the resulting commit of the remote's branch.
 
-        Raises RemoteError. Raises NotTakenOverError if the remote's commits conflict with local ones.
+        Raises RemoteError. Raises NotTakenOverError if the remote's commits conflict with local commits.
         """
         self._site.committer.flush()
         self._site.refresh()  # Record the commits' events before other machines can do so.

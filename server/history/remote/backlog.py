@@ -1,7 +1,7 @@
 """Backlog of commits that have not been pushed: how many there are, since when, and why.
 
-The commits are stored in git. The error from the last push is stored in a small file in .bifolio/, so that
-all processes can read it.
+The commits are stored in git. The error from the last push is stored in a small file in .bifolio/, which all
+processes can read.
 """
 
 import json
@@ -17,15 +17,15 @@ from server.storage.git.refs import checked_out, head_commit
 from server.storage.git.remote import tracked_commit
 
 _BACKLOG_FILE = "push.json"
-MAX_COMMITS = 10_000  # Counting stops here.
+MAX_COMMITS = 10_000  # Commits are not counted beyond this number.
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
     """The number of commits that have not been pushed, and the reason.
 
-    `since` is the time of the oldest such commit, in seconds since 1970. `error` is the error from the last
-    push. If that error is a conflict, `files` contains the files that both sides changed.
+    `since` is the time of the oldest of these commits, in seconds since 1970. `error` is the error from the
+    last push. If that error is a conflict, `files` contains the files that both sides changed.
     """
 
     commits: int = 0

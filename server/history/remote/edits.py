@@ -1,4 +1,4 @@
-"""Uncommitted changes in the working tree, and a temporary commit that contains them.
+"""Uncommitted changes in the working tree, and a temporary commit that contains these changes.
 
 git applies the repository's filters, in the same way as when the repository's owner runs git.
 """
@@ -18,7 +18,7 @@ from server.storage.git.uncommitted import STATUS_OPTIONS, hidden_edits
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """An uncommitted change to a file. The change is in git's index (`staged`), on disk (`edited`), or both.
+    """An uncommitted change to a file, in git's index (`staged`), on disk (`edited`), or both.
 
     `hidden` is set if git was told to assume that the file is unchanged.
     """
@@ -29,14 +29,14 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the file was staged and then edited again. If so, the index contains content that is stored
+        """Whether the file was staged and then edited again. The index then contains content that is stored
         nowhere else.
         """
         return self.staged and self.edited
 
 
 def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
-    """Return the uncommitted changes to those of the given paths that have any.
+    """Return the uncommitted changes to the files at the given paths. Paths without a change are omitted.
 
     Paths are relative to the site. Paths outside the site begin with `../`. Raises CommitError.
     """
@@ -57,14 +57,15 @@ def edits(repository: Repository, paths: Collection[str]) -> dict[str, Edit]:
 
 
 def new_files(repository: Repository, folders: Collection[str]) -> set[str]:
-    """Return the untracked files in some folders of the site. Ignored files are not included."""
+    """Return the untracked files in some folders of the site. Files that git ignores are not included."""
     options = ("--others", "--exclude-standard", "-z", "--", *folders)
     printed = os.fsdecode(git_as_owner(repository.root, "ls-files", *options)) if folders else ""
     return {path for path in printed.split("\0") if path and not path.endswith("/")}
 
 
 def commit_edits(repository: Repository, head: str, paths: Collection[str], folder: Path) -> str:
-    """Create an unreferenced commit with the current content of the working tree. Return its id.
+    """Create a commit with the current content of the working tree, to which no branch refers. Return the
+    commit id.
 
     The commit contains all tracked files, and also the files at `paths`, even if they are untracked. The
     temporary index is written to `folder`. Raises CommitError.
@@ -76,7 +77,8 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
         **person.environment("AUTHOR", 0),
         **person.environment("COMMITTER", 0),
     }
-    # `copy2` keeps the modification time: git compares it with the files' times to skip unchanged files.
+    # `copy2` copies the modification time, which git compares with the times of files to skip unchanged
+    # files.
     shutil.copy2(repository.index, folder / "edits-index")
     git_as_owner(top, "add", "--update", environment=environment)
     existing = (full for path in paths if os.path.lexists(top / (full := repository.full(path))))
@@ -90,7 +92,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths at which a folder has replaced a file, or a file has replaced a folder."""
+    """Return the paths at which a folder has replaced a file or a file has replaced a folder."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -1,7 +1,7 @@
 """Follower of the git remote. It fetches at intervals or when it is notified, and merges new commits.
 
 A site may have several servers with several processes each. A file lock ensures that only one of all these
-processes is the follower. A failure is logged once, and so is the recovery, including the time at which the
+processes is the follower. The log reports a failure once, and later the recovery, with the time at which the
 failure began. While the remote is unavailable, the interval between fetches increases.
 """
 
@@ -34,16 +34,16 @@ from server.storage.git.remote import fetch
 
 log = logging.getLogger("bifolio")
 
-_LOCK_FILE = "following.lock"  # In .bifolio/.
-MAX_RETRY_INTERVAL_S = 60.0  # While the remote is unavailable.
-STUCK_RETRY_INTERVAL_S = 10.0  # Pause before a blocked commit is retried.
+_LOCK_FILE = "following.lock"  # in .bifolio/
+MAX_RETRY_INTERVAL_S = 60.0  # limit while the remote is unavailable
+STUCK_RETRY_INTERVAL_S = 10.0  # pause before a blocked commit is applied again
 MAX_REST_S = 0.5  # After a fetch, the follower pauses as long as the fetch took, at most this long.
-STATUS_INTERVAL_S = 10.0  # Interval for writing an unchanged status.
+STATUS_INTERVAL_S = 10.0  # An unchanged status is written again after this interval.
 
 
 class Follower(Job):
-    """Job that fetches from the remote and applies new commits, unless another process is already the
-    follower.
+    """Job that fetches from the remote and applies new commits. If another process is already the follower,
+    the job only waits.
     """
 
     name = "follow-remote"
@@ -59,7 +59,7 @@ class Follower(Job):
         self._status = RemoteStatus()
         self._written_status: RemoteStatus | None = None  # as last written to disk
         self._away_since = 0.0  # when the remote became unavailable, by the monotonic clock
-        self._stuck: object = None  # what a commit was blocked by; it is retried after a change
+        self._stuck: object = None  # why a commit was blocked; after a change, the commit is applied again
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -77,7 +77,7 @@ class Follower(Job):
             raise
 
     def close(self) -> None:
-        """Release the lock, so another process can become the follower."""
+        """Release the lock, so that another process can become the follower."""
         self._resources.close()
         self._is_leading = False
 
@@ -103,7 +103,8 @@ class Follower(Job):
             return self._timing.follow_remote_s
         began = self._clock.monotonic()
         status = self.ask(settings)
-        # If commits arrive constantly, this uses half a processor and merges several at once.
+        # If commits arrive constantly, this limits the load to half a processor and merges several commits at
+        # once.
         stopping.wait(min(self._clock.monotonic() - began, MAX_REST_S))
         pause = self._pause(settings.git.follow.total_seconds())
         if status.state != CURRENT:
@@ -112,7 +113,7 @@ class Follower(Job):
 
     def _pause(self, follow: float) -> float:
         """Return the pause until the next fetch. It is as long as the remote has been unavailable, within
-        limits.
+        limits. `follow` is the normal pause.
         """
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, MAX_RETRY_INTERVAL_S))
@@ -149,7 +150,9 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit. If it was blocked before and nothing has changed since then, do nothing."""
+        """Apply a remote commit to the site. If the commit was blocked before and nothing has changed since,
+        do nothing.
+        """
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
             return
@@ -172,8 +175,8 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        """If the remote's history seems to have been rewritten, fetch again, because this may be a temporary
-        fault.
+        """Fetch again if the remote's history seems to have been rewritten, because this may be a temporary
+        fault. Return the remote's commit.
         """
         again = fetch(self.root, remote, branch)
         if again != theirs:
@@ -228,4 +231,4 @@ def _span(seconds: float) -> str:
 
 
 def _ignore_wake() -> None:
-    """Do nothing. Used before the job has started."""
+    """Do nothing. This function is used until the job has started."""

@@ -1,5 +1,5 @@
-"""Computation of the commit to check out when the remote has new commits. It is either the remote's commit or
-a merge with it.
+"""Computes which commit to check out when the remote has new commits: either the remote's commit, or a merge
+with it.
 
 Existing commits are never changed. Merges and re-applied changes are new commits.
 """
@@ -29,8 +29,8 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out. `how` is one of the constants above; it describes the relation to the current
-    commit.
+    """A commit to check out. `how` is one of the constants above, and describes how the commit is related to
+    the current commit.
 
     `taken` contains the files whose local edits are already included in the commit, with the edited content.
     """
@@ -41,14 +41,14 @@ class Target:
 
     @property
     def keeps(self) -> bool:
-        """Whether the target does not contain the current commit. If so, a ref must protect the current
+        """Whether the history of the target lacks the current commit, so that a ref must protect the current
         commit from deletion.
         """
         return self.how in (RESET, REAPPLY)
 
 
 def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
-    """Return the commit to check out if `head` is served and the remote's branch is at `theirs`.
+    """Return the commit to check out if `head` is served and the remote's branch is at the commit `theirs`.
 
     `known` is the last remote commit that `head` contains, or "". Raises NotTakenOverError if there are
     conflicts.
@@ -70,7 +70,9 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
 
 
 def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
-    """Plan a merge of the whole repository. Raises NotTakenOverError if there are conflicts."""
+    """Plan a merge of the whole repository, including files outside the site. Raises NotTakenOverError if
+    there are conflicts.
+    """
     try:
         return Planner(past, GIT, past.site.state.settings, Resolution(), whole=True).plan(sides, files)
     except UnmergedError as error:
@@ -80,7 +82,7 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which local edits are compared. It is `head` plus those edits that the target
+    """Return the commit with which local edits are compared. It contains `head` and the edits that the target
     already contains.
     """
     if not target.taken:
@@ -95,8 +97,8 @@ def _merge(past: PastStates, sides: Sides) -> str:
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit that contains all local changes since `base`, on top of the remote's rewritten
-    history.
+    """Create one commit on top of the remote's rewritten history. It contains all local changes
+    since `base`.
     """
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")
@@ -129,7 +131,7 @@ def _sign(past: PastStates, message: str) -> Signed:
 
 
 def _conflict_error(error: UnmergedError) -> NotTakenOverError:
-    """Return the error that reports conflicts in one line. It names the documents and files."""
+    """Return the error that reports conflicts in one line, with the names of the documents and files."""
     conflicts = error.details["conflicts"]
     names = [_conflict(conflict) for conflict in conflicts]
     files = list(error.details["files"])

@@ -1,7 +1,7 @@
-"""Ref that records the commit from a remote branch that was merged last.
+"""Ref to the last commit that was merged from a remote branch.
 
-With this ref, Bifolio can detect whether the remote has only added commits or has rewritten its history, and
-which local commits have not been pushed.
+By comparing with this ref, Bifolio detects whether the remote has only added commits or has rewritten its
+history, and which local commits have not been pushed.
 """
 
 from datetime import UTC, datetime
@@ -14,12 +14,12 @@ _INTEGRATED_REF, _BEFORE_REF = "refs/bifolio/remote", "refs/bifolio/before"
 
 
 def ref_name(branch: str) -> str:
-    """Return the name of the ref for a remote branch."""
+    """Return the name of the ref to the last commit that was merged from a remote branch."""
     return f"{_INTEGRATED_REF}/{branch}"
 
 
 def last_commit(root: Path, branch: str) -> str:
-    """Return the commit from a remote branch that was merged last, or "" if none was merged."""
+    """Return the last commit that was merged from a remote branch, or "" if no commit was merged."""
     return ref_commit(root, ref_name(branch))
 
 
@@ -30,7 +30,7 @@ def remember(root: Path, branch: str, commit: str) -> None:
 
 
 def keep(root: Path, branch: str, commit: str) -> str:
-    """Create a ref to a commit, so that git does not delete the commit. Return the name of the ref.
+    """Create a ref to a commit, so that git does not delete the commit. Return the ref's name.
 
     If possible, an existing ref is reused. Raises CommitError and GitError.
     """

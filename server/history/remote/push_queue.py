@@ -1,4 +1,4 @@
-"""Queue of threads for group pushes. The first thread is the leader, which does the work for all waiting
+"""Queue of threads for group pushes. The first thread is the leader, which pushes the writes of all waiting
 threads.
 
 Some work must run in the thread that requested it. For such work, the leader sends a job to that thread and
@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 class Turn:
-    """A thread that is waiting in the queue."""
+    """A thread's place in the queue."""
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
@@ -24,7 +24,7 @@ class Turn:
         self.is_over = False
 
     def run(self, job: Callable[[], Result]) -> Result:
-        """Run a job in the thread that this turn belongs to. Return its result or raise its exception."""
+        """Run a job in the turn's thread. Return the job's result or raise its exception."""
         if threading.get_ident() == self._thread:
             return job()
         results: list[Result] = []
@@ -35,7 +35,7 @@ class Turn:
         return results[0]
 
     def end(self) -> None:
-        """Finish the turn. Its thread stops waiting."""
+        """Finish the turn, so that its thread stops waiting."""
         self.is_over = True
         self._jobs.put(False)
 
@@ -70,7 +70,7 @@ class PushQueue(Generic[Waiting]):
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
         """Wait until the turn has finished.
 
-        If this thread becomes the leader, `lead` is called. It must finish the turn.
+        If this thread becomes the leader, `lead` is called, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)
@@ -94,6 +94,6 @@ class PushQueue(Generic[Waiting]):
             return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
 
     def put_back(self, turns: Iterable[Waiting]) -> None:
-        """Put unfinished turns back to the front of the queue, in the same order."""
+        """Put unfinished turns back at the front of the queue, in the same order."""
         with self._lock:
             self._waiting.extendleft(reversed([turn for turn in turns if not turn.is_over]))

@@ -1,6 +1,6 @@
-"""Pushes of the served branch. The remote's commits are merged first.
+"""Pushes of the served branch. Before each push, the remote's commits are merged.
 
-The caller must hold the takeover lock, so no other process can merge at the same time.
+The caller must hold the takeover lock, so that no other process can merge at the same time.
 """
 
 import random
@@ -14,17 +14,17 @@ from server.storage.git.refs import head_commit, is_ancestor
 from server.storage.git.remote import fetch, push, tracked_commit
 
 PUSH_TIMEOUT_S = 10.0  # timeout for one fetch or push
-MIN_TIMEOUT_S = 5.0  # A push gets at least this time, even if the write times out soon.
+MIN_TIMEOUT_S = 5.0  # A push has at least this much time, even if the write times out sooner.
 LOST_RESPONSE_TIMEOUT_S = (
     3.0  # After a push without a response: how long to check whether the remote has the commit.
 )
 POLL_INTERVAL_S = 0.2  # pause between these checks
-BACKOFF_S = 2.0  # After a timeout, requests fail at once for this long.
+BACKOFF_S = 2.0  # For this long after a timeout, requests fail immediately.
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The checked-out commit (`head`) and the commit of the remote's branch (`tip`). `head` contains all
+    """The checked-out commit (`head`) and the last commit on the remote's branch (`tip`). `head` contains all
     commits that were fetched.
     """
 
@@ -34,7 +34,7 @@ class Level:
 
 
 class Pusher:
-    """Pusher for the served branch. The caller of any method must hold the takeover lock
+    """Pusher for the served branch. To call any method, the caller must hold the takeover lock
     (`Takeover.exclusive`).
     """
 
@@ -45,16 +45,17 @@ class Pusher:
 
     @property
     def settings(self) -> Settings:
-        """The current settings of the site."""
+        """The site's current settings."""
         return self.site.state.settings
 
     def level(self, *, ask: bool = False, commit: str = "", seconds: float = PUSH_TIMEOUT_S) -> Level:
-        """Merge the commits that were fetched from the remote into the served branch. Return the result.
+        """Merge the commits that were fetched from the remote into the served branch. Return the resulting
+        level.
 
         Fetches first if `ask` is set, if nothing has been fetched yet, or if the remote was unavailable the
-        last time. So if a write can't be pushed, it fails before it changes anything. The fetch may take up
-        to `seconds`. If `commit` already contains the remote's commits, as a merge commit may, they are not
-        merged again. Raises RemoteError. Raises NotTakenOverError if there are conflicts.
+        last time, so that a write that can't be pushed fails before it changes anything. The fetch may take
+        up to `seconds`. If `commit` already contains the remote's commits, as a merge commit may, they are
+        not merged again. Raises RemoteError. Raises NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -71,7 +72,8 @@ class Pusher:
     def push(
         self, level: Level, commit: str, seconds: float = PUSH_TIMEOUT_S + LOST_RESPONSE_TIMEOUT_S
     ) -> None:
-        """Push a commit that contains the last known commit of the remote. The push may take up to `seconds`.
+        """Push a commit whose history contains the last known commit of the remote. The push may take up to
+        `seconds`.
 
         If the connection is lost before the remote responds, fetch to find out whether the push succeeded.
         Raises RemoteMovedError if the remote has commits that were not fetched, RemoteLostError if the result
@@ -92,8 +94,8 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError if the remote timed out a moment ago. So waiting requests fail immediately
-        instead of timing out one after the other.
+        """Raise RemoteAwayError if the remote timed out a moment ago, so that waiting requests fail
+        immediately instead of timing out one after the other.
         """
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
@@ -107,7 +109,9 @@ class Pusher:
         return tip
 
     def _has_arrived(self, level: Level, commit: str) -> bool:
-        """Return whether the remote has the commit, after a push without a response. Raises RemoteError."""
+        """Return whether the remote has received the commit, after a push without a response. Raises
+        RemoteError.
+        """
         until = time.monotonic() + LOST_RESPONSE_TIMEOUT_S
         while True:
             left = max(until - time.monotonic(), POLL_INTERVAL_S)
@@ -126,14 +130,14 @@ class Pusher:
 
 # --- fairness between machines --------------------------------------------------------------------
 
-RIVAL_TTL_S = 60.0  # Another machine counts as active for this long after it pushed first.
-MAX_RUN_S = 2.0  # Pause after pushing continuously for this long.
-IDLE_RESET_S = 0.5  # A longer gap between pushes counts as a pause.
+RIVAL_TTL_S = 60.0  # how long another machine is treated as active after it has pushed first
+MAX_RUN_S = 2.0  # Pushing continuously for this long requires a pause.
+IDLE_RESET_S = 0.5  # A longer gap between two pushes is treated as a pause.
 MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for the pauses between pushes by one process. They give other machines a chance to push. Not
+    """Calculator for the pauses between one process's pushes, which give other machines a chance to push. Not
     thread-safe.
     """
 
@@ -142,7 +146,7 @@ class PushFairness:
         self._until = 0.0
 
     def record_rival(self) -> None:
-        """Record that another machine pushed first."""
+        """Record that another machine has pushed first."""
         self._met = time.monotonic()
 
     def pushed(self, taken: float) -> None:

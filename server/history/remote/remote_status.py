@@ -1,5 +1,5 @@
-"""Status of the served branch in relation to the remote. It is stored in a file in .bifolio/, so that all
-processes can read it.
+"""Status of the served branch in relation to the remote, stored in a file in .bifolio/ that all processes can
+read.
 """
 
 import json
@@ -21,7 +21,7 @@ class RemoteStatus:
 
     - `commit`: the commit on the remote branch at the last fetch.
     - `commits`: the number of remote commits that are not served yet.
-    - `reason`: why they are not served. `files` are the files that prevent the merge.
+    - `reason`: why these commits are not served. `files` are the files that prevent the merge.
     - `asked`: when the remote last responded.
 
     Times are in seconds since 1970.
@@ -39,7 +39,7 @@ class RemoteStatus:
 
 
 def read_remote_status(root: Path) -> RemoteStatus | None:
-    """Return the status of the site at `root`, or None if no process has fetched yet."""
+    """Return the stored status for the site at `root`, or None if no process has fetched yet."""
     path = root / STATE_FOLDER / _STATUS_FILE
     try:
         stored = json.loads(path.read_bytes())
@@ -55,6 +55,6 @@ def write_status(root: Path, status: RemoteStatus) -> None:
 
 
 def delete_status(root: Path) -> None:
-    """Delete the status when the site stops following the remote."""
+    """Delete the stored status, because the site no longer follows the remote."""
     with suppress(OSError):
         (root / STATE_FOLDER / _STATUS_FILE).unlink()

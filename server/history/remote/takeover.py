@@ -1,7 +1,7 @@
-"""Takeover of a remote commit: applies the commit to the site in a single write and keeps local changes.
+"""Takeover of a remote commit: applies the commit to the site in a single write, and preserves local changes.
 
-Uncommitted edits are merged with the remote's changes attribute by attribute, as if they had been committed,
-and remain uncommitted. Files that already have the new content are skipped. So if a process is killed, its
+Uncommitted edits are merged with the remote's changes attribute by attribute, as if they had been committed.
+They remain uncommitted. Files that already have the new content are skipped, so if a process is killed, its
 work can simply be repeated. If a merge is impossible, nothing changes.
 """
 
@@ -47,21 +47,21 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-MAX_ATTEMPTS = 5  # Each attempt fails if other processes change the files or the branch.
-LOCK_TIMEOUT_S = 15.0  # How long to wait for the takeover lock.
-_LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # In .bifolio/.
+MAX_ATTEMPTS = 5  # An attempt fails if other processes change the files or the branch first.
+LOCK_TIMEOUT_S = 15.0  # limit for the wait for the takeover lock
+_LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit. `how` is `Target.how`, and `files` is the
-    number of changed files.
+    """Result of applying a remote commit. `how` is the same as in `Target`, and `files` is the number of
+    changed files.
     """
 
     commit: str
     how: str
     files: int = 0
-    kept: str = ""  # a ref for the previous commit, if the new one lacks it
+    kept: str = ""  # a ref to the previous commit, if the new history lacks it
 
 
 class _Overtaken(Exception):
@@ -70,14 +70,16 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes. The journal writes ordinary files; `odd` contains all other files."""
+    """The files that a commit changes. The journal writes regular files. `odd` contains all other files, such
+    as symbolic links.
+    """
 
     plain: Tree
     odd: Tree
 
 
 class Takeover:
-    """Applies remote commits to the site. Safe for several threads and processes."""
+    """Applier of remote commits to the site. It is safe for several threads and processes."""
 
     def __init__(self, past: PastStates) -> None:
         self.past, self.site, self.root = past, past.site, past.site.root
@@ -85,8 +87,8 @@ class Takeover:
 
     @contextmanager
     def exclusive(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
-        """Context manager: hold the site's takeover lock. Processes acquire it in the order in which they
-        requested it.
+        """Context manager: hold the site's takeover lock. Processes acquire the lock in the order in which
+        they requested it.
 
         Raises BusyError on timeout.
         """
@@ -95,10 +97,11 @@ class Takeover:
             yield
 
     def take_over(self, theirs: str, branch: str = "", by: Authorship | None = None) -> Taken:
-        """Apply a commit from the remote branch `branch` to the site. "" means the checked-out branch.
+        """Apply a commit from a remote branch to the site. If `branch` is "", this is the remote branch for
+        the checked-out branch.
 
-        If the commit is a write, `by` is its author. Raises NotTakenOverError if local changes would be lost.
-        Raises BusyError and StorageError.
+        If the commit is a write, `by` is the author of the write. Raises NotTakenOverError if local changes
+        would be lost. Raises BusyError and StorageError.
         """
         with self.exclusive():
             return self.take_over_locked(theirs, branch, by)
@@ -110,10 +113,10 @@ class Takeover:
         by: Authorship | None = None,
         taken: Mapping[str, bytes] = MappingProxyType({}),
     ) -> Taken:
-        """Apply a commit like `take_over`. The caller must hold the lock.
+        """Apply a commit like `take_over`. The caller must hold the takeover lock.
 
-        `taken` contains the files whose local edits `theirs` already includes. If these files have been
-        edited again since then, only the later edits are merged.
+        `taken` contains the files whose local edits are already included in the commit `theirs`. If these
+        files have been edited again since then, only the later edits are merged.
         """
         reason: ApiError = BusyError(
             "The site kept changing while the remote's commit was integrated; try again"
@@ -221,7 +224,7 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change, with their new content after merging local edits.
+        """Return the files to change, with their new content, into which local edits have been merged.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
@@ -270,8 +273,8 @@ class Takeover:
 
 
 def served_branch(root: Path, expected: str) -> str:
-    """Return the name of the checked-out branch. Raises NotTakenOverError if it is not `expected`, unless
-    `expected` is "".
+    """Return the name of the checked-out branch. Raises NotTakenOverError if the name differs from
+    `expected`, unless `expected` is "".
     """
     branch = checked_out(root)
     if not branch:
@@ -282,7 +285,9 @@ def served_branch(root: Path, expected: str) -> str:
 
 
 def _is_integrated(path: str) -> bool:
-    """Return whether a file belongs to the site. Files in the server's own folder .bifolio/ do not."""
+    """Return whether a file belongs to the site. Files in the server's own folder .bifolio/ do not belong to
+    it.
+    """
     return path.split("/")[0] != STATE_FOLDER
 
 
@@ -302,7 +307,7 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 
 
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
-    """Raise NotTakenOverError if an edit can't be merged."""
+    """Raise NotTakenOverError if a local edit can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
         message = f"{_quote_paths(hidden)}: edited, but git assumes it is unchanged (git ls-files -v)"
         raise NotTakenOverError(message, {"files": hidden})

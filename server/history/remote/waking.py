@@ -1,7 +1,7 @@
 """Wake-ups for the process that follows the remote. They are sent through a named pipe in .bifolio/.
 
-Any process that belongs to a server for the site can write to the pipe. If no process is following the
-remote, a wake-up has no effect.
+Any process of a server for the site can write to the pipe. If no process is following the remote, a wake-up
+has no effect.
 """
 
 import os
@@ -19,7 +19,7 @@ _PIPE_FILE = "following.pipe"
 
 
 class Pipe:
-    """The end of the pipe from which the follower reads."""
+    """The end of the named pipe from which the follower reads."""
 
     def __init__(self, root: Path) -> None:
         """Open the pipe. Raises OSError."""
@@ -27,15 +27,15 @@ class Pipe:
         if not _is_pipe(path):
             path.unlink(missing_ok=True)
             os.mkfifo(path, 0o600)
-        # Opened for writing too; otherwise reading ends when the last writer closes the pipe.
+        # Opened for writing too, because otherwise reading would end when the last writer closes the pipe.
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._thread: threading.Thread | None = None
         self._is_closing = False
 
     def listen(self, call: Callable[[], None]) -> None:
-        """Start a thread that calls a function at each wake-up.
+        """Start a thread that calls the function `call` at each wake-up.
 
-        This must be a thread instead of a job, because it blocks until the pipe contains data.
+        This is a thread and not a job, because it blocks until the pipe contains data.
         """
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
@@ -46,8 +46,8 @@ class Pipe:
                 call()
 
     def is_woken(self, seconds: float | None = 0.0) -> bool:
-        """Wait for a wake-up for up to `seconds`. None means without a time limit. Return whether there was a
-        wake-up.
+        """Wait up to `seconds` for a wake-up, or without a limit if `seconds` is None. Return whether there
+        was a wake-up.
         """
         poller = (
             select.poll()
@@ -75,8 +75,8 @@ class Pipe:
 
 
 def wake(root: Path) -> None:
-    """Tell the process that follows the remote to fetch immediately. If there is no
-    such process, do nothing.
+    """Tell the process that follows the remote to fetch immediately. If there is no such
+    process, do nothing.
     """
     with suppress(OSError):
         path = root / STATE_FOLDER / _PIPE_FILE
@@ -90,9 +90,9 @@ def wake(root: Path) -> None:
 
 
 def wake_for(root: Path, commit: str) -> None:
-    """Wake the follower because of a new commit. Pass "" if the commit is unknown.
+    """Wake the follower because the remote has a new commit. Pass "" if the commit is unknown.
 
-    Does nothing if the commit is checked out, because then a local write has created it.
+    If the commit is checked out, a local write has created it, so this function does nothing.
     """
     if not commit or commit != head_commit(root):
         wake(root)
