@@ -121,7 +121,7 @@ def _is_within(edited: _Difference, published: _Difference) -> bool:
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return the difference between two versions. Return None if only their timestamps differ, or nothing."""
+    """Return the difference between two versions. Return None if nothing differs, or only the timestamps."""
     if before is after:
         return None
     if after is None:

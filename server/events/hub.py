@@ -205,7 +205,7 @@ class Hub:
     # --- tasks ---------------------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        """Send new events and presence to all streams, and missing events to those behind."""
+        """Send new events and presence to all streams, and missing events to the streams that are behind."""
         failing = False
         while True:
             await self._busy.wait()
@@ -242,7 +242,7 @@ class Hub:
                 self._beats.append(stream)
 
     async def _check_access(self) -> None:
-        """Check callers again at intervals, and end the streams of those whose access has changed."""
+        """Check the callers again at intervals, and end the streams of those whose access has changed."""
         while True:
             await self._busy.wait()
             await asyncio.sleep(HEARTBEAT_POLL_INTERVAL_S)
@@ -251,8 +251,10 @@ class Hub:
             await self._check([one for one in audiences if one.checked + HEARTBEAT_INTERVAL_S <= now])
 
     async def _check_behind(self) -> None:
-        """Check the callers that are about to be sent events, if they were last checked before the newest
-        event was read. Nobody is sent an event after losing the permission to see it.
+        """Check callers before they are sent events, so that no caller is sent an event after losing the
+        permission to see it.
+
+        Only callers that were last checked before the newest event was read are checked.
         """
         audiences = {stream.audience for stream in self._behind}
         await self._check([one for one in audiences if one.checked <= self._read_at])
@@ -287,7 +289,7 @@ class Hub:
     # --- sending -------------------------------------------------------------------------------
 
     async def _read_new(self) -> None:
-        """Read new events, and mark all streams without a full window as behind."""
+        """Read new events, and mark all streams as behind, except those with a full window."""
         number = self._source.newest()
         while number != self._number:
             try:
@@ -324,7 +326,7 @@ class Hub:
             self._send(stream, frames.notice("restart", {"last": self._head}, self._id(self._head)))
 
     async def _send_recent(self) -> None:
-        """Send cached events to the streams that are behind. Equal parts are joined only once."""
+        """Send cached events to the streams that are behind. Streams that need the same bytes share them."""
         parts: dict[tuple[_Audience, int], tuple[bytes, int, int]] = {}
         behind = [stream for stream in self._behind if stream.position >= self._floor]
         for number, stream in enumerate(behind, 1):
@@ -339,7 +341,7 @@ class Hub:
                 await asyncio.sleep(BATCH_PAUSE_S)
 
     async def _send_older(self) -> None:
-        """Send events from the database to up to MAX_BACKLOG_READS groups of streams that are far behind."""
+        """Send events from the database to streams that are far behind, in up to MAX_BACKLOG_READS reads."""
         for position in sorted({s.position for s in self._behind if s.position < self._floor})[
             :MAX_BACKLOG_READS
         ]:
@@ -355,7 +357,7 @@ class Hub:
                 self._advance(stream, *self._part(sendable, stream.audience, position))
 
     async def _send_presence(self) -> None:
-        """Send changed presence to the streams that include the presence of a document."""
+        """Send changed presence information to the streams that requested the presence of a document."""
         if not self._watching:
             return
         passed, version = time.monotonic() - self._presence_at, self._presence.version()
@@ -407,7 +409,9 @@ class Hub:
             self._behind.discard(stream)
 
     async def _check_slow(self) -> None:
-        """Resume streams whose clients have received everything. Disconnect clients that take too long."""
+        """Resume streams whose clients have received all sent bytes, and disconnect clients that take too
+        long.
+        """
         now = time.monotonic()
         due = {stream.client.name: stream for stream in self._slow if stream.next_check <= now}
         if not due:
