@@ -1,4 +1,4 @@
-"""A cache limited in bytes, and a mutex whose bounded queue is fair between clients."""
+"""A cache that is limited in bytes, and a mutex with a bounded queue that is fair to all clients."""
 
 import sys
 import threading
@@ -15,9 +15,10 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache limited in bytes.
+    """Thread-safe LRU cache that is limited in bytes.
 
-    `size(key, value)` estimates the bytes of an entry. A value larger than the limit is not stored.
+    `size(key, value)` estimates the size of an entry in bytes. A value that is larger than the limit is not
+    stored.
     """
 
     __slots__ = ("_kept", "_lock", "_size", "bytes", "most")
@@ -42,7 +43,9 @@ class Cache(Generic[K, V]):
             return kept[1]
 
     def put(self, key: K, value: V) -> None:
-        """Store a value under a key, then evict the least recently used entries until the limit is met."""
+        """Store a value under a key, then evict the least recently used entries until the size is within the
+        limit.
+        """
         size = self._size(key, value)
         with self._lock:
             self._drop(key)
@@ -79,9 +82,10 @@ class Cache(Generic[K, V]):
 
 
 def size_of(value: Hashable) -> int:
-    """Estimate the bytes of a cache key made of strings, numbers and nested tuples.
+    """Estimate the size in bytes of a cache key that consists of strings, numbers and nested tuples.
 
-    The elements of sets are not counted: sets in keys contain permissions, and many keys share them.
+    The elements of sets are not counted, because sets in keys contain permissions, and many keys share these
+    sets.
     """
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -102,7 +106,7 @@ def network_of(address: str) -> str:
     """Return the network that identifies a client: the IPv4 address itself, or the /64 network of an IPv6
     address.
 
-    Returns any other text unchanged.
+    Any string that is not an IP address is returned unchanged.
     """
     try:
         found = ip_address(address)
@@ -125,8 +129,8 @@ def work_for(address: str) -> None:
 
 
 def current_client() -> str:
-    """Return the network (see `network_of`) of the client whose request this thread
-    handles, or "" if unset.
+    """Return the network (see `network_of`) of the client whose request this thread is handling, or "" if
+    there is none.
     """
     return network_of(_thread.address)
 
@@ -162,7 +166,7 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Acquire the mutex. Raises TurnError if the queue is full or the wait exceeds the limit."""
+        """Acquire the mutex. Raises TurnError if the queue is full, or if the wait exceeds the limit."""
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -179,7 +183,7 @@ class BoundedMutex:
             raise self._refusal()
 
     def leave(self) -> None:
-        """Release the mutex, or hand it to the next waiting request."""
+        """Release the mutex, or pass it on to the next waiting request."""
         with self._lock:
             if not self._waiting:
                 self._is_taken = False
@@ -193,11 +197,10 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request of the client with the most waiting requests; return whether one was
-        rejected.
+        """Reject the newest request of the client with the most waiting requests. Return whether a request
+        was rejected.
 
-        A client's request is not rejected if that client would then have fewer waiting requests than
-        `client`.
+        A request is not rejected if its client would then have fewer waiting requests than `client`.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:
@@ -223,8 +226,8 @@ class BoundedMutex:
 
 
 class _Waiter:
-    """A waiting request. `decided` is set when it gets the mutex or is rejected; `has_turn` is true if it has
-    the mutex.
+    """A waiting request. `decided` is set when the request acquires the mutex or is rejected. `has_turn` is
+    true if it has acquired the mutex.
     """
 
     __slots__ = ("decided", "has_turn")

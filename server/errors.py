@@ -74,7 +74,7 @@ class BifolioError(Exception):
 
 
 class SetupError(BifolioError):
-    """An invalid site.yaml, schema or command. `str()` returns a one-line message."""
+    """An invalid site.yaml, schema or command. `str()` returns the error as one line."""
 
     def __init__(
         self, path: str, line: int | None, message: str, fix: str = "", column: int | None = None
@@ -84,28 +84,30 @@ class SetupError(BifolioError):
 
 
 def place_of(path: str, line: int | None, column: int | None) -> str:
-    """Return `path:line:column`, omitting unknown parts."""
+    """Return `path:line:column`. Parts that are unknown are omitted."""
     return ":".join(str(part) for part in (path, line, line and column) if part)
 
 
 def with_fix(message: str, fix: str) -> str:
-    """Return the message and its fix as two sentences, or only the message if there is no fix."""
+    """Return the message and the fix as two sentences, or only the message if there is no fix."""
     if not fix:
         return message
     return f"{as_sentence(message, upper=False)} {as_sentence(fix)}"
 
 
 def as_sentence(text: str, *, upper: bool = True) -> str:
-    """Return a text ending with a punctuation mark and, with `upper`, starting with a capital letter."""
+    """Return a text that ends with a punctuation mark and, if `upper` is set, starts with a
+    capital letter.
+    """
     text = f"{text[0].upper()}{text[1:]}" if upper else text
     return text if text.endswith((".", "?", "!", "…")) else f"{text}."
 
 
 class NeedsThreadPool(BifolioError):
-    """Raised on the event loop to move the request to a thread pool.
+    """Raised on the event loop to move the request to a thread pool, for one of these reasons:
 
     - `costly`: the request may block.
-    - `accounts`: the request may query a remote database of accounts.
+    - `accounts`: the request may query a remote accounts database.
     - `long`: the request does not block, but takes too long for an event loop.
     """
 
@@ -119,10 +121,10 @@ class ClientGone(BifolioError):
 
 
 class CommitError(BifolioError):
-    """A write can't be committed now; the message gives the reason.
+    """A write can't be committed now. The message contains the reason.
 
-    - `refused`: only this write is rejected; other writes may succeed.
-    - `overtaken`: a git command or another commit was faster; an immediate retry may succeed.
+    - `refused`: only this write is rejected. Other writes may succeed.
+    - `overtaken`: a git command or another commit was faster. An immediate retry may succeed.
     """
 
     def __init__(self, message: str, *, refused: bool = False, overtaken: bool = False) -> None:
@@ -132,7 +134,9 @@ class CommitError(BifolioError):
 
 @contextmanager
 def noting(found: list[SetupError]) -> Iterator[None]:
-    """Context manager: catch a SetupError from the block and append it to `found`."""
+    """Context manager: if the `with` block raises a SetupError, append the error to `found` instead of
+    raising it.
+    """
     try:
         yield
     except SetupError as error:
@@ -141,7 +145,9 @@ def noting(found: list[SetupError]) -> Iterator[None]:
 
 @contextmanager
 def of_operation(number: int) -> Iterator[None]:
-    """Context manager: add the number of a batch operation to the details of any ApiError from the block."""
+    """Context manager: add the number of a batch operation to the details of any ApiError that the `with`
+    block raises.
+    """
     try:
         yield
     except ApiError as error:
@@ -154,7 +160,7 @@ class UnreadableRecordError(BifolioError):
 
 
 class ApiError(BifolioError):
-    """An HTTP error response: `status`, `name`, `message`, `details`."""
+    """An HTTP error response, with `status`, `name`, `message` and `details`."""
 
     status = 500
     name = "InternalServerError"
@@ -174,7 +180,7 @@ class ValidationError(ApiError):
 
 
 class NotAllowedBySettingError(ValidationError):
-    """A setting in site.yaml forbids the request; the message names the setting."""
+    """A setting in site.yaml forbids the request. The message names the setting."""
 
 
 class KeyNameError(ValidationError):
@@ -194,15 +200,15 @@ class PaginationError(ValidationError):
 
 
 class LimitError(ValidationError):
-    """The request exceeds a limit; `details.limit` names the setting."""
+    """The request exceeds a limit. `details.limit` names the setting."""
 
     def __init__(self, message: str, limit: str) -> None:
-        """`limit`: the key under `api.limits` in site.yaml."""
+        """`limit` is the setting's key under `api.limits` in site.yaml."""
         super().__init__(message, {"limit": limit})
 
 
 class ApplicationError(ApiError):
-    """The current state does not allow the request; for example, the account is blocked."""
+    """The current state does not allow the request. For example, the user's account is blocked."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
@@ -230,12 +236,14 @@ class UnauthorizedError(ApiError):
 
 
 class ForbiddenError(ApiError):
-    """The caller lacks the permission."""
+    """The caller lacks the required permission."""
 
     status, name, default = 403, "ForbiddenError", "Forbidden"
 
     def __init__(self, message: str = "", *, actor: str = "", permission: str = "") -> None:
-        """`actor` lacks `permission`, such as "article.create". Both are logged, but not sent."""
+        """`actor` lacks `permission`, such as "article.create". Both are logged, but not sent
+        to the client.
+        """
         super().__init__(message)
         self.actor, self.permission = actor, permission
 
@@ -252,7 +260,7 @@ class MethodNotAllowedError(ApiError):
     status, name, default = 405, "MethodNotAllowedError", "Method Not Allowed"
 
     def __init__(self, allowed: tuple[str, ...] = (), message: str = "") -> None:
-        """`allowed`: the methods that the path supports."""
+        """`allowed` contains the methods that the path supports."""
         self.allowed = allowed
         super().__init__(message)
 
@@ -287,23 +295,25 @@ class ConflictError(ApiError):
 
 
 class NotTakenOverError(ConflictError):
-    """Commits from the git remote can't be applied now; see the log or `/_health/ready` for the reason."""
+    """Commits from the git remote can't be applied now. The log and `/_health/ready` report the reason."""
 
     default = "Commits of the git remote can't be applied now; see the server's log or /_health/ready"
 
 
 class NotServedError(ConflictError):
-    """The write was pushed to the git remote, but uncommitted edits prevent it from being served here."""
+    """The write was pushed to the git remote, but uncommitted edits on this server prevent it from being
+    served here.
+    """
 
 
 class OvertakenError(ConflictError):
-    """Another write changed the same values; `details` lists them."""
+    """Another write changed the same values. `details` lists these values."""
 
     default = "Another write changed the same values; read the document again, and repeat the change"
 
 
 class UnmergedError(ApiError):
-    """Both branches changed the same values; `details` lists the conflicts."""
+    """Both branches changed the same values. `details` lists the conflicts."""
 
     status, name = 409, "ConflictError"
     default = (
@@ -313,7 +323,7 @@ class UnmergedError(ApiError):
 
 
 class GoneError(ApiError):
-    """The resource existed, but was deleted or has expired."""
+    """The requested resource existed, but has been deleted or has expired."""
 
     status, name, default = 410, "GoneError", "Gone"
 
@@ -339,7 +349,7 @@ class OverlapError(PreconditionError):
 
 
 class StorageError(ApiError):
-    """The files can't be written; their previous content is unchanged."""
+    """Files can't be written. Their previous content is unchanged."""
 
     status, name, default = 507, "InsufficientStorageError", "The files could not be written"
 
@@ -366,7 +376,7 @@ class RemoteAwayError(RemoteError):
 
 
 class RemoteLostError(RemoteAwayError):
-    """The git remote did not confirm a push, so the change may or may not have been made."""
+    """The git remote did not confirm a push, so the change may or may not have been pushed."""
 
     default = (
         "The git remote did not confirm the change, which may have been made; check before you send it again"
@@ -425,11 +435,11 @@ class BusyError(ApiError):
 
 
 class TurnError(BusyError):
-    """Too many requests are waiting, or this one has waited too long."""
+    """Too many requests are waiting, or this request has waited too long."""
 
 
 class BehindError(BusyError):
-    """This server does not serve the required commit yet."""
+    """This server does not yet serve the commit that the request requires."""
 
     default, retry_s = "This server does not serve that commit yet; try again", 1
 
@@ -441,7 +451,7 @@ class GitBusyError(BusyError):
 
 
 class GitError(BusyError):
-    """A git command failed; the repository may be in any state."""
+    """A git command failed. The repository may be in any state."""
 
     default = "A git command failed; try again"
 
@@ -453,9 +463,10 @@ class GitSlowError(GitError):
 
 
 def invalid_key(key: str, path: str | None, param: str) -> KeyNameError:
-    """Return the error for an unknown or forbidden query key. Message and details are the same as in Strapi.
+    """Return the error for an unknown or forbidden key in a query. The error's message and details are the
+    same as in Strapi.
 
-    `path` is the dotted path to the key, or None at the root.
+    `path` is the dotted path to the key, or None for a top-level key.
     """
     at = f" at {path}" if path and path != key else ""
     return KeyNameError(

@@ -1,4 +1,6 @@
-"""Paths inside a site, and its state folder .bifolio/ (accounts, keys, caches, locks)."""
+"""Paths inside a site, and the site's state folder `.bifolio/`, which contains accounts, keys, caches and
+locks.
+"""
 
 import errno
 import stat
@@ -10,14 +12,15 @@ SETTINGS = "site.yaml"
 TYPES = "content-types"
 CONTENT = "content"
 UPLOADS = "content/uploads"
-MAX_ATTEMPTS = 5  # at creating the state folder while another process deletes it
+MAX_ATTEMPTS = 5  # attempts to create the state folder while another process deletes it
 
 
 def state_folder(root: Path) -> Path:
-    """Return a site's .bifolio/ folder, creating it if missing. It is private to its owner and ignored by
-    git.
+    """Return a site's `.bifolio/` folder. If the folder is missing, create it, private to its owner and
+    ignored by git.
 
-    Raises OSError, also if .bifolio is a symbolic link: a link could be committed and point to served files.
+    Raises OSError if the folder can't be created, or if `.bifolio` is a symbolic link, because a link could
+    have been committed and could point to served files.
     """
     folder = root / STATE_FOLDER
     for attempts_left in reversed(range(MAX_ATTEMPTS)):
@@ -45,7 +48,9 @@ def keep_private(path: Path) -> None:
 
 
 def cache_folder(root: Path) -> Path | None:
-    """Return the folder for caches, or None if it can't be created. Its files can be deleted at any time."""
+    """Return the folder for caches, or None if it can't be created. The files in this folder can be deleted
+    at any time.
+    """
     try:
         folder = state_folder(root) / "cache"
         folder.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Problems: mistakes in a site's files. A problem in one file does not affect the other files."""
+"""Problems: mistakes in a site's files. A problem in one file does not affect other files."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -38,10 +38,10 @@ class Problem:
 
     - `path` is relative to the site's folder.
     - `line` and `column` count from 1, or are None if unknown.
-    - `severity`: with an `error`, the file is not served, and its last valid version remains; a `warning` has
-      no such effect.
-    - `rule` is a key of RULES.
-    - `at` is the path to the attribute or key; () for the whole file.
+    - `severity`: a file with an `error` is not served, but the file's last valid version continues to be
+      served. A `warning` has no such effect.
+    - `rule` is a key in RULES.
+    - `at` is the path to the attribute or key. It is () if the problem concerns the whole file.
     """
 
     path: str
@@ -54,7 +54,7 @@ class Problem:
     at: tuple[str | int, ...] = field(default=(), compare=False)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the problem as JSON. Its keys are a public format (docs/check.md)."""
+        """Return the problem as JSON. The JSON format is public (docs/check.md)."""
         return {
             "path": self.path,
             "line": self.line,

@@ -1,1 +1,1 @@
-"""Implementation of the subcommands, without their command-line options."""
+"""Implementation of the `bifolio` subcommands, without their command-line options."""

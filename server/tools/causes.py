@@ -1,5 +1,5 @@
-"""Causes of problems. A cause is a group of problems that one sentence can describe
-and one change can fix.
+"""Causes of problems. A cause is a group of problems that one sentence can describe and one
+change can fix.
 """
 
 import re
@@ -13,8 +13,8 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # Shown for a cause with more problems than this.
-_MAX_NAMED_KEYS = 6  # Unknown keys named in a sentence.
+MAX_EXAMPLES = 3  # If a cause has more problems, only this many are shown.
+_MAX_NAMED_KEYS = 6  # limit for the unknown keys that a sentence names
 # Values, paths and numbers: the parts of a message that may differ within one cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
@@ -27,8 +27,8 @@ _Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Cause:
-    """Problems with the same rule and content type. Their messages are identical, except for values and
-    paths.
+    """A group of problems with the same rule and content type. Their messages are identical, except for
+    values and paths.
     """
 
     problems: tuple[Problem, ...]
@@ -55,7 +55,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The common message of the problems. Values that differ are replaced by `…`."""
+        """The message that the problems have in common. Parts that differ are replaced with `…`."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -71,7 +71,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few of the problems. If possible, they are in different files."""
+        """A few of the problems, if possible from different files."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -79,7 +79,7 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """A change that fixes all problems. If there is no such change, instructions on how to fix each
+        """How to fix the problems: one change that fixes all of them, or instructions on how to fix each
         problem.
         """
         fixes = {problem.fix for problem in self.problems}
@@ -119,7 +119,7 @@ class Cause:
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
     """Group problems by cause. Errors come before warnings, and larger groups before smaller ones.
 
-    `audit` maps files to content types. Without it, each problem gets a cause of its own.
+    `audit` maps files to content types. Without it, each problem becomes a separate cause.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}
@@ -138,7 +138,7 @@ def _key(problem: Problem, uid: str) -> _Key:
     if problem.rule == "unknown-key" and uid and len(problem.at) == 1:
         message = ""
     elif problem.rule == "unclaimed":
-        message = problem.message  # Contains the folder, so each folder is a cause of its own.
+        message = problem.message  # The message contains the folder, so each folder is a separate cause.
     else:
         message = _VARIABLE.sub("…", problem.message)
     return problem.rule, problem.severity, uid, message

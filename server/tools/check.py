@@ -40,8 +40,8 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return a GitHub workflow command for each problem. GitHub displays the problem next to the line in the
-    file.
+    """Return a GitHub workflow command for each problem, so that GitHub displays the problem next to the line
+    in the file.
     """
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
@@ -106,8 +106,8 @@ def _as_result(problem: Problem, prefix: str, rules: list[str]) -> Mapping[str, 
 
 
 def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
-    """Return the location of a file in SARIF's format. The path is relative to the current folder, or
-    absolute if the file is outside it.
+    """Return the location of a problem's file in SARIF's format. The path is relative to the current folder,
+    or absolute if the file is outside the current folder.
     """
     if prefix.startswith(("/", "../")):
         return {"uri": Path(prefix, problem.path).resolve().as_uri()}
@@ -115,7 +115,9 @@ def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return a digest that identifies a problem. It stays the same when other lines in the file change."""
+    """Return a digest that identifies a problem. The digest stays the same when other lines in the file
+    change.
+    """
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 
@@ -141,8 +143,8 @@ _PATH: Style = {"bold": True}
 def report(found: Survey, prefix: str, seconds: float, *, every: bool = False) -> Iterator[list[Part]]:
     """Yield the lines of the report for a terminal. `prefix` is the path from the current folder to the site.
 
-    A cause with many problems is printed only once, with examples. If `every` is set, all problems are
-    printed.
+    If a cause has many problems, only the cause and a few examples are printed. If `every` is set, all
+    problems are printed.
     """
     large = [] if every else [cause for cause in find_causes(found.problems, found.audit) if cause.is_large]
     told = {problem for cause in large for problem in cause.problems}
@@ -196,7 +198,7 @@ def _summary(found: Survey, seconds: float) -> list[Part]:
 
 
 def count(n: int, what: str) -> str:
-    """Return `1 file` or `2 files`."""
+    """Return a number with its noun, such as `1 file` or `2 files`."""
     return f"{n:,} {what}" + ("s" if n != 1 else "")
 
 

@@ -1,4 +1,4 @@
-"""Migration of the state folder. Its former name was `.quire/`; its name is now `.bifolio/`.
+"""Migration of a site's state folder from its former name, `.quire/`, to its current name, `.bifolio/`.
 
 Only this module and its test contain the former name.
 """
@@ -17,8 +17,7 @@ MAX_ADDRESS_BYTES = 104  # limit for a Unix socket on the strictest systems
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/`. Return a message that reports this, or "" if there is no folder to
-    rename.
+    """Rename `.quire/` to `.bifolio/`. Return a message about this, or "" if there is no folder `.quire/`.
 
     If both folders exist, neither is renamed. Raises SetupError if a server is using the folder, if the
     folder can't be renamed, or for the reasons listed in `check_state_folder`.
@@ -44,7 +43,7 @@ def _listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # A shorter name for a long path, on Linux.
+        try:  # On Linux, this is a shorter name for a long path.
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

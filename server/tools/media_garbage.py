@@ -1,4 +1,4 @@
-"""Garbage collection in a bucket. It finds and deletes objects that no commit refers to."""
+"""Garbage collection in the media bucket: finds and deletes objects to which no commit refers."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # (done, total)
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # Blobs per call of git.
-BATCH_OBJECTS = 100  # Objects per request to delete.
-HISTORY_TIMEOUT_S = 600.0  # For listing all files in all commits.
+BATCH_BLOBS = 500  # blobs per git process
+BATCH_OBJECTS = 100  # objects per delete request
+HISTORY_TIMEOUT_S = 600.0  # timeout for listing all files in all commits
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
 NOTHING_NAMED = "the site refers to none of the objects in the bucket"
@@ -31,7 +31,7 @@ NOTHING_NAMED = "the site refers to none of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The numbers of all objects, of referenced objects, and of unreferenced objects that are too young to be
+    """The number of all objects, of referenced objects, and of unreferenced objects that are too young to be
     deleted.
 
     `unnamed` contains the unreferenced objects that can be deleted.
@@ -49,12 +49,14 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find unreferenced objects. Objects whose names do not have the form that Bifolio uses are ignored.
+    """Find the unreferenced objects in a bucket. Objects whose names Bifolio can't have created are ignored.
 
     Raises SetupError if the git history is incomplete, or if the site refers to none of the objects in the
     bucket. Raises RemoteError.
     """
-    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]  # before reading the references
+    listed = [
+        one for one in bucket.listed() if _KEY.fullmatch(one.key)
+    ]  # This must happen before the references are read.
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
@@ -66,8 +68,8 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the objects. Objects that have been uploaded again since they were found are not deleted. Return
-    the number of deleted objects.
+    """Delete the unreferenced objects, except those that have been uploaded again since they were found.
+    Return the number of deleted objects.
     """
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
@@ -80,9 +82,9 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return all hashes that media descriptions contain, on disk and in all commits.
+    """Return all object hashes that media descriptions contain, on disk and in all commits.
 
-    Fetches from all remotes first. Raises SetupError, RemoteError and GitError.
+    Fetches from all git remotes first. Raises SetupError, RemoteError and GitError.
     """
     found = {hash_ for path in walk(root, [UPLOADS]).files for hash_ in _named_on_disk(root, path)}
     if git_folder(root) is None:
@@ -107,7 +109,9 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the git object ids of all descriptions. Those in git's index and in the reflog are included."""
+    """Return the git object ids of all media descriptions, including those in git's index and
+    in the reflog.
+    """
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
     return sorted({id_.decode() for id_, path in blobs if path.endswith(ending) and inside in path})
@@ -123,7 +127,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     """Yield the path and the blob of each file that a commit changed.
 
-    For a merge commit, these are the files that differ from all parents.
+    A merge commit changed only the files that differ from all of its parents.
     """
     changes = (
         "--raw",

@@ -1,4 +1,4 @@
-"""Code that several subcommands share: the option --site, errors in one line, progress bars, and styled
+"""Code that several subcommands share: the option `--site`, one-line errors, progress bars, and styled
 output.
 """
 
@@ -53,7 +53,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for a subcommand. It prints expected errors in one line and exits with status 1."""
+    """Decorator for a subcommand, which prints expected errors in one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -70,7 +70,7 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
     """Context manager: convert the error for a rejected write to a SetupError about `subject`.
 
-    The message ends with `otherwise`, a sentence that describes what has happened to the site.
+    `otherwise` is the end of the error's message, and describes what has happened to the site.
     """
     try:
         yield
@@ -83,7 +83,7 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
 
 
 def tell_commit(commit: str) -> None:
-    """If the change has not been committed yet, print that the running server will commit it."""
+    """If the change has not been committed yet, print that the running server will commit the change."""
     if commit == PENDING:
         click.echo("! not committed yet; the running server of the site will commit it", err=True)
 
@@ -98,7 +98,7 @@ def check_site(root: Path) -> None:
     """Raise SetupError unless the folder contains `site.yaml` or `content-types/`.
 
     Without this check, a subcommand that is run in the wrong folder would report no problems. This function
-    also renames the state folder from older versions. Raises GitError.
+    also renames the state folder of earlier Bifolio versions. Raises GitError.
     """
     check_folder(root)
     if (root / "site.yaml").exists() or (root / "content-types").is_dir():
@@ -115,9 +115,10 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: yields a function with the parameters (done, total), which updates a progress bar.
+    """Context manager: yield a function that updates a progress bar. Its parameters are the number of steps
+    done and the total.
 
-    The bar is displayed only on a terminal, and only after PROGRESS_DELAY_S.
+    The bar is displayed only on a terminal, and only after PROGRESS_DELAY_S seconds.
     """
     began, bar = time.perf_counter(), None
 
@@ -137,8 +138,10 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def show(lines: Iterable[list[Part]]) -> None:
-    """Print lines that consist of styled parts. The environment variables NO_COLOR and FORCE_COLOR override
-    whether colours are used.
+    """Print lines that consist of styled parts.
+
+    The environment variables NO_COLOR and FORCE_COLOR determine whether colours are used. Without these
+    variables, it depends on the terminal.
     """
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
@@ -146,7 +149,7 @@ def show(lines: Iterable[list[Part]]) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape the control characters in a text. Otherwise, a terminal would interpret them."""
+    """Escape the control characters in a text, because a terminal would interpret them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -154,7 +157,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that the option `--at` specifies. Raises SetupError."""
+    """Return the id of the commit that the option `--at` names. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -162,7 +165,9 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve all requests from `commit`. If it is "", serve them from the current state. Raises SetupError."""
+    """Serve all requests from the site's state at `commit`, or from the current state if `commit` is "".
+    Raises SetupError.
+    """
     try:
         if commit:
             past.hold(commit)
@@ -172,8 +177,8 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: create a temporary clone of the site at a commit. It also contains the image formats
-    that the site already has.
+    """Context manager: create a temporary clone of the site at a commit, including the image formats (resized
+    variants) that the site already has.
 
     Raises StorageError and SetupError.
     """
@@ -187,7 +192,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Create a hard link to a file. If the file is on a different disk, copy the file."""
+    """Create a hard link to a file, or a copy if the file is on a different disk."""
     try:
         os.link(source, target)
     except OSError:

@@ -29,22 +29,22 @@ _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def text(value: str) -> str:
-    """Return a string literal."""
+    """Return a TypeScript string literal."""
     return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def union(values: Iterable[str]) -> str:
-    """Return a union of string literals. If there are no values, return `never`."""
+    """Return a union of TypeScript string literals, or `never` if there are no values."""
     return " | ".join(text(value) for value in values) or "never"
 
 
 def prop(name: str) -> str:
-    """Return the name of a property. It is quoted if necessary."""
+    """Return the name of a property, in quotes if necessary."""
     return name if _IDENTIFIER.fullmatch(name) else text(name)
 
 
 def comment(sentences: Iterable[str], indent: str = "") -> str:
-    """Return a doc comment in one line. If there are no sentences, return ""."""
+    """Return a doc comment on one line, or "" if there are no sentences."""
     line = " ".join(" ".join(sentence.split()) for sentence in sentences if sentence.strip())
     closed = line.replace("*/", "*\\/")
     return f"{indent}/** {closed} */\n" if line else ""
@@ -90,7 +90,9 @@ _ALWAYS: Mapping[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Generator for the TypeScript types of a schema. `names` contains the TypeScript name of each type."""
+    """Generator for a schema's TypeScript types. `names` contains the TypeScript name of each content type
+    and component.
+    """
 
     schema: Schema
     names: Mapping[str, str]
@@ -109,7 +111,7 @@ class Shapes:
         return "\n".join(parts).replace("{\n}", "{}")
 
     def entry(self, type_: Type) -> str:
-        """Return a type's line in the table of types."""
+        """Return the line for a content type or component in the table of types."""
         name = self.names[type_.uid]
         written = f"{name}Input" if type_.uid not in BUILT_IN else "never"
         shape = f"uid: {text(type_.uid)}; fields: {name}; links: {name}Links; input: {written}"
@@ -137,7 +139,7 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for the target of an attribute. For a relation to an unknown type,
+        """Return the TypeScript type for an attribute's target. For a relation to an unknown content type,
         return "".
         """
         if attribute.type == "dynamiczone":
@@ -166,7 +168,7 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return the TypeScript type of an attribute in request bodies. For a relation to an unknown type,
+        """Return an attribute's TypeScript type in request bodies. For a relation to an unknown content type,
         return "".
         """
         match attribute.type:
@@ -199,13 +201,13 @@ def _member(attribute: Attribute, value: str, optional: str = "") -> str:
 PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# Names that the generated text uses, so types can't.
+# Names that the generated module uses, so content types can't have these names.
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# Operand types of filters; V is the attribute's type.
+# Types of the operands in filters. `V` is the attribute's type.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -246,7 +248,7 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 
 def _endpoints(types: Iterable[Type]) -> str:
-    """Return the tables of API ids: plural for collection types, singular for single types."""
+    """Return the tables of API ids: plural ids for collection types, and singular ids for single types."""
     types = tuple(types)
     collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
     singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")

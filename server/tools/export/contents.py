@@ -1,4 +1,4 @@
-"""Contents of an export: all responses for content types, the media library and named queries."""
+"""Contents of an export: the responses for content types, the media library and named queries."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,25 +40,23 @@ LOCALES = "locale"  # folder next to `api`, for all locales except the default
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The actor whose permissions apply to an export.
+    """The actor whose permissions determine what is exported.
 
-    If `drafts` is set, drafts are exported for those content types whose drafts the actor may read.
+    If `drafts` is set, drafts are exported for the content types whose drafts the actor may read.
     """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests for a content type. For
-        published versions, return {}.
-        """
+        """Return the `status` parameter for requests for a content type, or {} for published versions."""
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One exported file. It contains the file's path, the request that the file replaces, and the bytes."""
+    """One exported file: its path, the request that the file replaces, and its bytes."""
 
     path: str
     request: str
@@ -67,7 +65,9 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """All documents of one content type in one locale, in order, and the query that selects them."""
+    """All documents of one content type in one locale, in order, and the query that selects
+    these documents.
+    """
 
     access: Access
     view: View
@@ -88,8 +88,8 @@ class ListRequest:
 
     @property
     def one_by_one(self) -> bool:
-        """Whether the actor may also read single documents by id. If so, each document is also exported
-        separately.
+        """Whether the actor may also request single documents by id. If so, each document is also exported to
+        a separate file.
         """
         return self.access.actor.may(self.type.singular, "findOne")
 
@@ -106,8 +106,8 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses. For a single type, this is its document. Otherwise, these are the pages of the
-        list and each document.
+        """Yield the responses. For a single type, this is the response with its document. Otherwise, these
+        are the pages of the list, followed by each document.
         """
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
@@ -144,8 +144,8 @@ def _query(params: Mapping[str, Any]) -> str:
 
 
 def listings(state: State, access: Access) -> Iterator[ListRequest]:
-    """Yield the lists to export, one for each visible content type and locale. Raises SetupError for invalid
-    parameters.
+    """Yield the lists to export, one for each visible content type and locale. Raises SetupError if site.yaml
+    contains invalid parameters.
     """
     for type_ in state.schema.content_types:
         wanted = state.settings.export.types.get(type_.singular, TypeExport())
@@ -165,7 +165,7 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
 def _listing(state: State, access: Access, type_: Type, wanted: TypeExport, locale: str) -> ListRequest:
     default = locale == state.settings.locales.default
     params = {**({} if default else {"locale": locale}), **access.status(type_), **wanted.parameters}
-    # Always populate, even where the setting forbids it for requests with pages.
+    # Always populate, even if the setting forbids this for requests with pagination.
     settings = with_values(state.settings, {"api.populate_with_pagination": True})
     reader = Reader(replace(state, settings=settings), type_, access.actor)
     asked = with_default_populate(qs.parse(qs.write(params)), type_, settings)
@@ -188,7 +188,7 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that an actor may read in one state.
+    """All responses that an actor may read in one state of the site.
 
     Raises SetupError if site.yaml contains an invalid request.
     """
@@ -208,7 +208,7 @@ class SiteExport:
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files. Empty if the actor may not list them."""
+        """All media files, or none if the actor may not list media files."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -224,7 +224,7 @@ class SiteExport:
         ]
 
     def responses(self) -> Iterator[Response]:
-        """Yield all responses. Each is rendered only when it is needed."""
+        """Yield all responses. Each response is rendered only when it is needed."""
         return chain(
             *(listing.responses() for listing in self.listings), self._media_responses(), self.queries
         )
@@ -256,7 +256,7 @@ class SiteExport:
 def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
     """Return the body of the response to a GET request for content.
 
-    Raises ApiError. Raises SetupError if the path is not a content path.
+    Raises ApiError. Raises SetupError if the request's path is not a content path.
     """
     path, _, query = wanted.request.partition("?")
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
@@ -278,11 +278,13 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 Source = str | StoredObject  # a path in the site, or an object in its bucket
-_BATCH_IMAGES = 100  # Images to scale before the state is updated.
+_BATCH_IMAGES = 100  # how many images are scaled before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Generate the missing formats for all images. Return the number of images for which this failed."""
+    """Generate the missing formats (resized variants) of all images. Return the number of images for which
+    this failed.
+    """
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
         batch = missing[start : start + _BATCH_IMAGES]
@@ -294,7 +296,7 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with absolute URLs for media files and their formats. They start with `base`."""
+    """Return the state with absolute URLs for media files and their formats. Each URL starts with `base`."""
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -307,7 +309,7 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield the paths of uploads that occur in a response: in the `url` of media, and in texts."""
+    """Yield the paths of the uploads that a response refers to, in the `url` of media and in texts."""
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -316,7 +318,7 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the files for these upload paths. For a media file, all its formats are included."""
+    """Return the files for these upload paths, including all formats of each media file."""
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -333,7 +335,7 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a file, which is on disk or in the bucket. The function raises OSError and
+    """Return a function that opens a file on disk or in the bucket. The function raises OSError and
     BucketError.
     """
     bucket = SiteBucket(site.root, site.image_cache.folder)

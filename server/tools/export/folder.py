@@ -1,8 +1,8 @@
 """Writer for the folder that contains an export. Each file is replaced atomically.
 
 A file is written only if its content has changed. Files that are not listed in the manifest from an earlier
-export are never overwritten or removed, and symbolic links are never followed. Files are not flushed to disk.
-So after an interruption, the next export compares the content of every file.
+export are never overwritten or removed, and symbolic links are never followed. Files are not flushed to disk,
+so after an interruption, the next export compares the content of every file.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from server.tools.export.contents import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # Top-level folders in an export.
+TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # top-level folders in an export
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file: its request, its size in bytes, and its SHA-256 hash. The hash is "" if the export
-    was interrupted.
+    """One exported file: its request, its size in bytes, and its SHA-256 hash. If the export was interrupted,
+    the hash is "".
     """
 
     request: str = ""
@@ -43,9 +43,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The exported files by path, and the options for the export.
+    """The list of exported files by path, and the options for the export.
 
-    `commit` is the past commit that was exported, or "".
+    If the export was made from a past commit, `commit` is this commit. Otherwise, it is "".
     """
 
     site: str
@@ -56,7 +56,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Return the manifest as JSON. It has one line per file, sorted by path."""
+        """Return the manifest as JSON, with one line per file, sorted by path."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -106,7 +106,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return the path if it is inside the export folder. Otherwise, raise ValueError."""
+    """Return the path. Raises ValueError if the path is outside the export folder."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}"')
@@ -118,12 +118,12 @@ def check_path(path: str) -> str:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-_MAX_NAME_BYTES = 255  # Limit for a file name.
+_MAX_NAME_BYTES = 255  # limit for the name of a file
 
 
 @dataclass(slots=True)
 class Tally:
-    """The numbers of written, unchanged and removed files, and the total number of bytes."""
+    """The number of written, unchanged and removed files, and the total size of the export in bytes."""
 
     written: int = 0
     unchanged: int = 0
@@ -132,7 +132,7 @@ class Tally:
 
 
 class Folder:
-    """An open export folder. First call `claim` with all paths, then `put` and `copy` for each file, and
+    """An open export folder. First call `claim` with all paths, then `put` or `copy` for each file, and
     finally `finish`.
     """
 
@@ -141,7 +141,9 @@ class Folder:
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        self._stage = stage / "file"  # For incomplete files; on the same file system, so they can be renamed.
+        self._stage = (
+            stage / "file"
+        )  # for incomplete files, on the same file system as the folder, so that they can be renamed
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
         self._sizes: dict[str, int] = {}
@@ -153,7 +155,7 @@ class Folder:
     def claim(self, paths: Iterable[str]) -> None:
         """Record the paths in the manifest on disk. This must happen before any file is written.
 
-        Raises SetupError if there is already a file at one of the paths that was not created by an export. In
+        Raises SetupError if one of the paths is already taken by a file that was not created by an export. In
         this case, nothing is changed.
         """
         new = []
@@ -182,7 +184,7 @@ class Folder:
         self._move_into_place(response.path)
 
     def copy(self, path: str, request: str, source: BufferedReader) -> None:
-        """Copy an open file to the folder, unless the copy already has the same content."""
+        """Copy an open file to the folder, unless the folder already contains an identical copy."""
         digest, size = _digest(source)
         if self._sizes.get(path) == size and self._copy(path) == (digest, size):
             self.tally.unchanged += 1
@@ -200,8 +202,8 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove the files from earlier exports that are not part of this export. Also remove folders that
-        become empty.
+        """Remove the files from earlier exports that are not part of this export, and folders that become
+        empty.
         """
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
@@ -213,7 +215,7 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed. Return the numbers of files."""
+        """Write the manifest if it has changed. Return the number of files and bytes."""
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
@@ -239,8 +241,8 @@ class Folder:
                     self._others.add(inside)
 
     def _check_path(self, path: str) -> None:
-        """Raise SetupError if a parent of the path is a symbolic link, or a file that was not created by an
-        export.
+        """Raise SetupError if one of the path's parent folders is a symbolic link, or a file that was not
+        created by an export.
         """
         above = path.rpartition("/")[0]
         while above:
@@ -282,7 +284,7 @@ class Folder:
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
-            if path in self._sizes:  # A file from an earlier export is in the place of a folder.
+            if path in self._sizes:  # A file from an earlier export is at the path where a folder is needed.
                 (self.root / path).unlink()
                 del self._sizes[path]
             (self.root / path).mkdir()
@@ -328,7 +330,7 @@ _STAGE = ".bifolio-export-"  # name prefix of the folder for incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder contains the site, or contains files that belong to the site."""
+    """Raise SetupError if the target folder contains the site or files that belong to the site."""
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "holds the site itself"
@@ -344,12 +346,12 @@ def check_target(target: Path, site: Site) -> None:
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
     """Context manager: lock the export folder and yield it. If the folder is missing, create it.
 
-    Raises SetupError if the folder contains files that were not created by an export, or an export for a
-    different role.
+    Raises SetupError if the folder contains files that were not created by an export, or if it contains an
+    export for a different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # Left by a killed export.
+        for left in root.glob(f"{_STAGE}*"):  # remains of a killed export
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)
@@ -361,7 +363,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # Otherwise the message would name a temporary file.
+        if _STAGE in path:  # Otherwise, the message would name a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix it and export again") from error

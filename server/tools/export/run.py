@@ -1,4 +1,4 @@
-"""Export of a site: all responses, and the media files that the responses refer to."""
+"""Export of a site: writes all responses, and the media files to which the responses refer."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -44,8 +44,8 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    It contains the numbers of documents by content type, of media files, of images without formats, and of
-    files in the folder. It also lists the content types that the role may not read.
+    It contains the number of documents by content type, of media files, of images without formats (resized
+    variants), and of files in the folder. It also lists the content types that the role may not read.
     """
 
     documents: Mapping[str, int]
@@ -56,8 +56,8 @@ class Done:
 
 
 def export(site: Site, target: Path, options: ExportOptions, bar: Bar) -> Done:
-    """Export a loaded site. Raises SetupError. In most cases, the error is raised
-    before anything is written.
+    """Export a loaded site to the folder `target`. Raises SetupError, in most cases before anything is
+    written.
     """
     settings = site.state.settings
     access = Access(_actor(settings, options), options.drafts)

@@ -1,6 +1,6 @@
 """Conversion of the document versions in a source to the versions that are written to files.
 
-If a draft is identical to its published version, it is not written.
+A draft that is identical to its published version is not written.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
 from server.write.write_timestamps import known_timestamps
 
-SourceKey = tuple[str, str, str]  # type's uid, documentId, locale
+SourceKey = tuple[str, str, str]  # uid of the content type, documentId, locale
 
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
-    """One version to write to a file. It contains values by attribute, and timestamps.
+    """One version to write to a file, with its timestamps and its values by attribute.
 
     `told` contains the names of the attributes that the source contains. `values` contains all attributes,
-    because a new file needs them. For example, the Strapi API omits passwords.
+    because a new file needs all of them. For example, the Strapi API omits passwords, so `told` lacks them.
     """
 
     type: Type
@@ -36,14 +36,16 @@ class TargetVersion:
     timestamps: Mapping[str, Plain]
 
     def trees(self) -> dict[str, Tree]:
-        """The trees of all attributes, with which to write a new file."""
+        """The values of all attributes, in the form in which a new file contains them."""
         return encode_attributes(self.type, [self.values[name] for name in self.type.attributes])
 
 
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield the versions of each document. The first version determines the file name."""
+    """Yield the versions of each document, as one list per document. The first version in the list determines
+    the file name.
+    """
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -52,7 +54,8 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # If both are equal, keep the draft's relations, which include documents that are only drafts.
+            # If both are identical, use the relations of the draft, because they include documents that are
+            # only drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -68,8 +71,8 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Return the sort key of a version. The default locale comes first, and published versions come before
-    drafts.
+    """Return the key by which versions are sorted. The default locale comes first, and published versions
+    come before drafts.
     """
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
@@ -87,8 +90,8 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft is identical to the published version. Relations to unpublished documents are
-    ignored.
+    """Return whether a draft is identical to the published version, ignoring relations to unpublished
+    documents.
     """
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
@@ -123,7 +126,7 @@ def _same(
 def _read(
     version: SourceVersion, tree: Mapping[str, Tree], schema: Schema, settings: Settings, notes: ImportNotes
 ) -> TargetVersion:
-    """Convert a version. If a value can't be read, add a note to the report."""
+    """Convert a version from the source. If a value can't be converted, add a note to the report."""
     type_ = schema.types[version.uid]
     locale = version.locale if type_.localized and version.locale else settings.locales.default
     reading = Reading(schema.types, "")

@@ -1,4 +1,4 @@
-"""Import of a source in a single atomic step. If the import crashes, it can simply be run again."""
+"""Import of a source as a single atomic write. If the import crashes, it can be run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,10 +41,10 @@ class Imported:
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. If SetupError is raised, nothing has changed."""
+    """Import a source into the site at `root`. If this raises SetupError, nothing has changed."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
-        _commit(root, [])  # Complete or undo a write that a crash interrupted.
+        _commit(root, [])  # Complete or undo a write that was interrupted by a crash.
     say("Reading", 0, 0)
     source = replace(reader.read(), project=options.project)
     before = records.read_record(root)
@@ -89,8 +89,8 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """Context manager: create a temporary folder for downloaded files, on the same file system as the site.
-    In a dry run, yields None.
+    """Context manager: yield a temporary folder for downloaded files, on the same file system as the site. In
+    a dry run, yield None.
     """
     if options.dry_run:
         yield None
@@ -101,6 +101,8 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    for left in folder.iterdir():  # After an error, the next import reuses the fetched files.
+    for left in (
+        folder.iterdir()
+    ):  # After an error, these files remain, so that the next import need not fetch them again.
         left.unlink()
     folder.rmdir()

@@ -1,4 +1,4 @@
-"""Settings from a source to add to site.yaml: locales, roles, and project settings."""
+"""Settings from a source that are added to site.yaml: locales, roles, and project settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,8 +17,8 @@ from server.tools.importer.source import Roles, Source, is_localized
 def settings_text(root: Path, source: Source) -> str | None:
     """Return the new text of site.yaml, or None if the file does not change. Raises SetupError.
 
-    - A new site.yaml contains the source's locales and project settings. It also allows requests that combine
-      populate with pagination, as Strapi does.
+    - A new site.yaml contains the locales and project settings from the source. It also allows requests that
+      combine populate with pagination, as Strapi does.
     - In an existing site.yaml, missing locales are added. Combining populate with pagination is allowed,
       unless the file already contains that setting.
     """
@@ -44,7 +44,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the locales of the site, after adding those in the source. Raises SetupError."""
+    """Return the site's locale settings after adding the locales in the source. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -69,7 +69,7 @@ def _has_content(root: Path) -> bool:
 
 _ROLE = "plugin::users-permissions.role"
 _PERMISSION = "plugin::users-permissions.permission"
-# From plugin controllers to subjects in site.yaml.
+# Maps the controllers of Strapi plugins to subjects in site.yaml.
 _SUBJECTS = {
     "plugin::upload.content-api": "upload",
     "plugin::users-permissions.user": "user",
@@ -82,7 +82,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role. Permissions for features that Bifolio does not support are
+    """Return the permissions of each role. A permission for a feature that Bifolio does not support is
     omitted.
     """
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
@@ -98,7 +98,7 @@ def read_roles(
 
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
-    """Convert a Strapi permission to a subject and an action for site.yaml. Return None if there is no
+    """Convert a Strapi permission to a subject and an action for site.yaml. Return None if Bifolio has no
     equivalent.
     """
     if action == _LOCALES:

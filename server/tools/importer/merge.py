@@ -1,9 +1,9 @@
-"""Merge of an import into the site. For each file, this module decides whether to write it. The changes are
-collected and written later.
+"""Merge of an import into the site. This module decides which files to write. The changes are collected, and
+written later.
 
-A file is written if the source has changed since the last import and the file has not. Files that were
-edited, moved or deleted in the site are not written, unless the import is run with the option to overwrite
-them.
+A file is written if its content in the source has changed since the last import, and the file in the site has
+not. Files that were edited, moved or deleted in the site are not written, unless the import is run with the
+option to overwrite them.
 """
 
 from collections.abc import Callable
@@ -19,9 +19,7 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The numbers of documents and files for one subject, by outcome. A subject is a content type or the
-    media library.
-    """
+    """The number of documents and files for one content type or for the media library, by outcome."""
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -41,21 +39,21 @@ class Merge:
 
     @property
     def written(self) -> int:
-        """The number of files that are new, changed or removed."""
+        """The number of files to create, change or remove."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """Return the counts for a subject."""
+        """Return the counts for a content type or for the media library."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. `new` returns the text for a new file. `changed` returns the existing text with
-        the changes applied.
+        """Merge a text file. `new` returns the text for a new file. `changed` takes the existing text, and
+        returns the text with the changes applied.
 
-        `said` is a digest of the content in the source.
+        `said` is a digest of the file's content in the source.
         """
         known = self.record.files.get(path)
         if known and known.source == said and not self.overwrite:
@@ -89,7 +87,7 @@ class Merge:
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
         """Return whether a file is up to date.
 
-        `said` is a digest of the content in the source, and `found` is a digest of the file.
+        `said` is a digest of the file's content in the source, and `found` is a digest of the existing file.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -100,7 +98,7 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count what would happen to a media file. This is used in a dry run, which downloads nothing."""
+        """Count what would happen to a media file. This is used in a dry run, which downloads no files."""
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -130,7 +128,9 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove an imported file that is no longer in the source. If the file has been edited, keep it."""
+        """Remove an imported file that is no longer in the source. If the file has been edited in the site,
+        it is not removed.
+        """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):
             return

@@ -1,6 +1,6 @@
 """Reader for the API settings in a Strapi project's `config/api` file (docs/import.md).
 
-This file is a program. Only literal settings, such as `strictParams: true`, can be read. Computed settings
+This file is a program, so only literal settings, such as `strictParams: true`, can be read. Computed settings
 are reported instead.
 """
 
@@ -16,7 +16,7 @@ from server.storage.document_text import new_text
 CONFIG_ENDINGS = (".ts", ".js", ".mjs", ".cjs", ".json")
 MAX_BYTES = 1_000_000
 _COMMENTS = re.compile(r"/\*.*?\*/|(?<![:\"'`])//[^\n]*", re.DOTALL)
-# From keys of `rest` to keys in site.yaml, with the type of the value.
+# Maps keys under `rest` in Strapi's file to keys in site.yaml, with the type of the value.
 _SETTINGS = {
     "strictParams": ("strict_params", re.compile(r"true|false")),
     "defaultLimit": ("page_size.default", re.compile(r"[1-9][0-9]{0,5}")),
@@ -28,13 +28,15 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """Settings for `api` in site.yaml, as strings, and the settings that could not be read."""
+    """The settings to write under `api` in site.yaml, as strings, and the names of settings that could not be
+    read.
+    """
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings as the tree to store under `api`."""
+        """Return the settings as the mapping to write under `api`."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -52,7 +54,7 @@ NO_SETTINGS = ProjectSettings({})
 
 
 def read_project(folder: Path) -> ProjectSettings:
-    """Read the settings of a project. Raises SetupError."""
+    """Read the API settings from a Strapi project's folder. Raises SetupError."""
     files = [folder / "config" / f"api{ending}" for ending in CONFIG_ENDINGS]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
@@ -78,7 +80,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the text between the braces of a section, or ""."""
+    """Return the text between the braces of a section in the file, or ""."""
     begin = opening.search(text)
     if begin is None:
         return ""
@@ -91,5 +93,5 @@ def _section(text: str, opening: re.Pattern[str]) -> str:
 
 
 def lines_of(settings: ProjectSettings) -> list[str]:
-    """Return the settings as lines for site.yaml."""
+    """Return the settings as lines to write to site.yaml."""
     return new_text(FILE, None, {"api": settings.tree()}).splitlines() if settings.api else []

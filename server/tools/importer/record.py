@@ -1,9 +1,9 @@
-"""Record of earlier imports. With it, the next import can distinguish edits in the site from changes in the
+"""Record of earlier imports, with which the next import distinguishes edits in the site from changes in the
 source.
 
-.bifolio/imports.json contains two digests for each file: one of the content in the source, and one of the
-written file. If the record is missing, a file is treated as edited unless it is identical to the content in
-the source.
+.bifolio/imports.json contains two digests for each file: a digest of the file's content in the source, and a
+digest of the file that was written. If the record is missing, a file is treated as edited unless it is
+identical to the content in the source.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of the content in the source and of the written file."""
+    """Digests of a file's content in the source, and of the file that was written."""
 
     source: str
     file: str
@@ -36,13 +36,15 @@ class SourceRecord:
     files: dict[str, ImportedDigests] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Serialize the record."""
+        """Serialize the record as JSON."""
         files = {path: [known.source, known.file] for path, known in sorted(self.files.items())}
         return json.dumps({"version": _VERSION, "files": files}, indent=1, ensure_ascii=False) + "\n"
 
 
 def read_record(root: Path) -> SourceRecord:
-    """Return the record for a site. If it is missing or invalid, return an empty record."""
+    """Return the site's record of earlier imports. If the record is missing or invalid, return an empty
+    record.
+    """
     try:
         data = json.loads((root / PATH).read_bytes())
         if data["version"] != _VERSION:
@@ -60,7 +62,7 @@ def digest(data: bytes | str) -> str:
 
 
 def stream_digest(file: IO[bytes]) -> str:
-    """Return the digest of an open file, starting at the current position."""
+    """Return the digest of an open file, from the current position to the end."""
     found = hashlib.sha256()
     while block := file.read(_CHUNK_BYTES):
         found.update(block)
@@ -77,5 +79,5 @@ def file_digest(path: Path) -> str | None:
 
 
 def digest_of(said: Mapping[str, Any]) -> str:
-    """Return the digest of a JSON value in the source."""
+    """Return the digest of a JSON value from the source."""
     return digest(json.dumps(said, default=repr, ensure_ascii=False, sort_keys=True))

@@ -10,7 +10,7 @@ from server.tools.importer.merge import OUTCOMES
 from server.tools.importer.project_config import lines_of
 from server.tools.importer.uploads import DESCRIPTIONS
 
-MAX_SHOWN_NOTES = 20  # Limit for notes of one kind, and for files that were kept.
+MAX_SHOWN_NOTES = 20  # limit for the notes of one kind, and for the files that were not overwritten
 _HEADINGS = ("", "documents", "files", *OUTCOMES)
 _NAMES = {TYPES: "content types and components", UPLOAD: "media", DESCRIPTIONS: "descriptions of media"}
 

@@ -1,7 +1,8 @@
-"""Conversion of the schemas in a source, and their merge into a site.
+"""Conversion of the schemas in a source, and merging them into a site.
 
-The text of a schema stays the same, except that attributes added by Strapi are removed and types get
-Bifolio's uids. Unsupported parts are omitted, together with everything that depends on them.
+A schema does not change, except that attributes added by Strapi are removed and content types and components
+get Bifolio's uids. Unsupported attributes and schemas are omitted, together with everything that depends on
+them.
 """
 
 import re
@@ -27,7 +28,7 @@ from server.tools.importer.merge import Merge
 from server.tools.importer.record import digest_of
 from server.tools.importer.source import ImportNotes, Json, Shape
 
-# Strapi adds these to every content type.
+# Strapi adds these attributes to every content type.
 _ADDED_ATTRIBUTES = (
     "createdAt",
     "updatedAt",
@@ -55,14 +56,16 @@ LEFT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """The schema and settings that the site has after the import."""
+    """The schema and the settings that the site will have after the import."""
 
     schema: Schema
     settings: Settings
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Return Bifolio's uid for each type. For example, `api::blog.article` becomes `api::article.article`."""
+    """Return Bifolio's uid for each content type and component, by Strapi's uid. For example,
+    `api::blog.article` becomes `api::article.article`.
+    """
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -73,7 +76,7 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return the content types and components by Bifolio's uids, in the same form as in schema.json files."""
+    """Return the content types and components by Bifolio's uid, in the same form as in schema.json files."""
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -92,8 +95,8 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add a note for each attribute that a project has added to users, because these attributes are not
-    imported.
+    """Add a note for each attribute that the Strapi project has added to users, because these attributes are
+    not imported.
     """
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
@@ -109,7 +112,7 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
             notes.add(USER, f'"{name}" is one-way; to import it into {other}, make it two-way in Strapi')
 
 
-# Python types of a schema's parts. Everything else is checked when the schema files are read.
+# Python types of the keys in a schema. All other rules are checked when the schema files are read.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -117,7 +120,7 @@ _PARTS: Mapping[str, type] = {
 
 
 def _check_shape(uid: str, schema: Shape) -> None:
-    """Raise ValueError for an invalid schema."""
+    """Raise ValueError if a schema is invalid."""
     attributes = schema["attributes"]
     wrong = [key for key, kind in _SHAPES.items() if not isinstance(schema.get(key) or {}, kind)]
     for name, attribute in attributes.items() if not wrong else ():
@@ -149,9 +152,7 @@ def _attribute(attribute: Shape, uids: Mapping[str, str]) -> Json:
 
 
 def schema_path(uid: str, schema: Shape) -> str | None:
-    """Return the path for the file of a schema. Return None if the schema's name can't be used as a file
-    name.
-    """
+    """Return the path of a schema's file. Return None if the schema's name can't be used as a file name."""
     if "::" in uid:
         parts = [str((schema.get("info") or {}).get("singularName"))]
     else:
@@ -166,7 +167,8 @@ def fit(
 ) -> tuple[Merge, Fitted]:
     """Merge schemas into the site at `root`. `begin` is a function that creates the merge.
 
-    Invalid schemas are omitted, with a note. Raises SetupError if the site's own files contain errors.
+    Invalid schemas are omitted, and noted in the report. Raises SetupError if the site's own files contain
+    errors.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
     _remove_unsupported(left, notes)
@@ -216,7 +218,7 @@ def _copy_site(root: Path, stage: Path, merge: Merge) -> None:
 
 
 def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
-    """Remove attributes whose target is missing, and schemas whose names can't be used as file names."""
+    """Remove attributes whose target type is missing, and schemas whose names can't be used as file names."""
     for uid in [uid for uid, schema in schemas.items() if schema_path(uid, schema) is None]:
         _leave_out(schemas, uid, "its name can't be a file name; the import leaves it out", notes)
     for uid, schema in schemas.items():
@@ -228,8 +230,8 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return the reason why an attribute is not supported, as the end of a sentence. Return "" if the
-    attribute is supported.
+    """Return the reason why an attribute is not supported, as the end of a sentence, or "" if the attribute
+    is supported.
     """
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:

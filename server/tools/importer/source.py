@@ -1,5 +1,5 @@
-"""Common representation of an archive and an installation. It consists of schemas, document versions and
-uploads.
+"""The content to import, in the same form for an export archive and for a running installation: schemas,
+document versions and uploads.
 """
 
 import re
@@ -15,17 +15,19 @@ from server.schema.model import USER
 from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
-Say = Callable[[str, int, int], None]  # progress of a step: its name, done, total
+Say = Callable[
+    [str, int, int], None
+]  # reports progress: the name of the step, the number of items done, the total
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
-Shape = Mapping[str, Any]  # one schema, as in its schema.json
-# (uid of the type or component, attribute name, its definition, data of the row) → targets
+Shape = Mapping[str, Any]  # one schema, in the same form as in schema.json
+# (uid of the content type or component, attribute name, attribute definition, data of the row) → targets
 ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row in the source: a document version in one locale. The locale is "" if the content type has no
-    locales.
+    """One row in the source, which is a document version in one locale. If the content type has no locales,
+    the locale is "".
 
     In `tree`, relations are documentIds, and media are paths relative to uploads/.
     """
@@ -42,7 +44,9 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file. `path` is relative to uploads/. `origin` is where to fetch the file's bytes."""
+    """A media file. `path` is relative to uploads/. `origin` is the place from which to fetch the file's
+    bytes.
+    """
 
     path: str
     document_id: str
@@ -57,12 +61,12 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes about content that is missing or was changed. They are grouped by subject and counted."""
+    """Notes about content that is missing or was changed, grouped by subject. Repeated notes are counted."""
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, subject: str, sentence: str, count: int = 1) -> None:
-        """Add a note."""
+        """Add a note about a subject. `count` is how often the note applies."""
         sentences = self.found.setdefault(subject, {})
         sentences[sentence] = sentences.get(sentence, 0) + count
 
@@ -88,12 +92,12 @@ class Source:
 
 
 class SourceReader(Protocol):
-    """Protocol for readers. `read` returns everything except the contents of files; `fetch` copies the files
-    that are needed.
+    """Protocol for readers of a source. `read` returns everything except the contents of media files, and
+    `fetch` copies the media files that are needed.
     """
 
     def read(self) -> Source:
-        """Read the source. Raises SetupError."""
+        """Return the content to import, without the contents of media files. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
         """Copy some uploads to a folder. Raises SetupError."""
@@ -102,10 +106,10 @@ class SourceReader(Protocol):
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Return the tree for a row or component. `resolve` is a function that returns the targets of relations
-    and media attributes.
+    """Convert a row or component to the form in which a file contains it. `resolve` is a function that
+    returns the targets of a relation or media attribute.
 
-    Attributes that are missing from the data are omitted. For example, the API's data contains no passwords.
+    Attributes that are missing in the data are omitted. For example, data from the API contains no passwords.
     """
     tree: Json = {}
     for name, attribute in schemas[uid]["attributes"].items():
@@ -137,7 +141,9 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return the components in a value as mappings. Raises ValueError."""
+    """Return the components in a value as mappings. Raises ValueError if the value is not a component or a
+    list of components.
+    """
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
     return value
@@ -153,7 +159,7 @@ def read_version(
 ) -> SourceVersion | None:
     """Convert a row to a version.
 
-    If the id, the locale or a timestamp is invalid, add a note and return None.
+    If the row's id, locale or a timestamp is invalid, add a note and return None.
     """
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
@@ -181,7 +187,7 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 def is_derived(attribute: Shape) -> bool:
-    """Return whether a relation is stored on its other side.
+    """Return whether a relation is stored on the other side.
 
     A relation to users is never stored on the other side, because users have no files.
     """
@@ -189,7 +195,7 @@ def is_derived(attribute: Shape) -> bool:
 
 
 def one_or_many(attribute: Shape, targets: list[Any]) -> Any:
-    """Return the targets of a relation or media attribute in the form that files contain."""
+    """Return the targets of a relation or media attribute in the form in which a file contains them."""
     many = attribute.get("multiple") or attribute.get("relation") in _TO_MANY
     return targets if many else (targets[-1] if targets else None)
 
@@ -198,11 +204,11 @@ _TO_MANY = ("oneToMany", "manyToMany", "morphToMany")
 
 
 def is_draft_publish(schema: Shape) -> bool:
-    """Return whether a type has drafts."""
+    """Return whether a content type has drafts."""
     return bool((schema.get("options") or {}).get("draftAndPublish"))
 
 
 def is_localized(schema: Shape) -> bool:
-    """Return whether a type has locales."""
+    """Return whether a content type has locales."""
     plugins = schema.get("pluginOptions") or {}
     return bool((plugins.get("i18n") or {}).get("localized"))

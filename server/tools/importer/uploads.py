@@ -1,6 +1,6 @@
-"""Import of media files to content/uploads/. Each file gets a description.
+"""Import of media files to content/uploads/. For each media file, a description is also written.
 
-The name of a file is the last part of its URL, so its URL stays the same.
+The name of a file is the last part of the media file's URL, so that its URL does not change.
 """
 
 import re
@@ -34,7 +34,7 @@ DESCRIPTIONS = "descriptions of files"
 
 
 def file_name(data: Mapping[str, Any]) -> str:
-    """Return the path for a media file. It is relative to uploads/."""
+    """Return the path for a media file, relative to uploads/."""
     return f"{data['hash']}{data.get('ext') or ''}"
 
 
@@ -46,7 +46,9 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a row to an upload. If its name can't be used in a site, add a note and return None."""
+    """Convert a media file's row to an upload. If its name can't be used in a site, add a note and return
+    None.
+    """
     ending = str(data.get("ext") or "")
     path = file_name(data)
     if not _NAME.fullmatch(path) or ignored(path):
@@ -77,19 +79,23 @@ def read_upload(
 
 
 def site_path(upload: SourceUpload) -> str:
-    """Return the path of an upload in the site."""
+    """Return the path of an upload, relative to the site."""
     return f"{UPLOADS}/{upload.path}"
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """Return the description of an upload. It contains publishedAt only if it differs from updatedAt."""
+    """Return the description of an upload. The description contains publishedAt only if this differs from
+    updatedAt.
+    """
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
     return {**upload.described, "documentId": upload.document_id, **timestamps}
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge all media files and descriptions. The files that are needed are downloaded to `folder`."""
+    """Merge all media files and their descriptions into the site. The media files that are needed are
+    downloaded to `folder`.
+    """
     merge.of(UPLOAD).documents = len(source.uploads)
     needed = []
     for upload in source.uploads:

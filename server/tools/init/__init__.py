@@ -1,1 +1,1 @@
-"""`bifolio init`: creates a new site, or content types for a folder that already contains files."""
+"""`bifolio init`: creates a new site, or proposes content types for a folder that already contains files."""

@@ -1,4 +1,4 @@
-"""Data files (YAML, JSON, TOML) in a folder that can be imported as documents."""
+"""Data files (YAML, JSON, TOML) in a folder that can become documents."""
 
 import os
 import re
@@ -8,9 +8,14 @@ from collections.abc import Iterable
 from server.documents.path_rules import ENDINGS, MARKDOWN
 
 DATA_BASES = ("data", "src/data")
-_GENERATOR_FOLDERS = ("data", "_data", "src/data", "src/_data")  # used by Hugo, Jekyll and Eleventy
+_GENERATOR_FOLDERS = (
+    "data",
+    "_data",
+    "src/data",
+    "src/_data",
+)  # used by the site generators Hugo, Jekyll and Eleventy
 _DATA = tuple(ending for ending in ENDINGS if ending not in MARKDOWN)
-# Files at the top that are settings of programs.
+# Files in the root folder that contain the settings of programs.
 _PROGRAMS = re.compile(
     r"(.*[._-])?(lock|schema|config|conf|rc|workspace)([._-].*)?|[jt]sconfig.*|package|composer|manifest|cargo|"
     r"pyproject|book|netlify|vercel|renovate|lerna|turbo|nx|deno|(docker-)?compose.*|openapi|swagger|mkdocs|"
@@ -19,11 +24,11 @@ _PROGRAMS = re.compile(
 
 
 def data_documents(files: Iterable[str]) -> set[str]:
-    """Return the data files that can be documents.
+    """Return the data files that can become documents.
 
     If there is a folder for data, these are the files in that folder. Otherwise, they are the files in
-    top-level folders that contain mostly data files. If a folder contains only data files and no other
-    folders, they are these files.
+    top-level folders that contain mostly data files. If the root folder contains only data files and no
+    folders, they are the files in the root folder.
     """
     paths = [path for path in files if not _describes(path)]
     data = {path for path in paths if path.endswith(_DATA) and not _is_setting(path)}
@@ -38,7 +43,7 @@ def data_documents(files: Iterable[str]) -> set[str]:
 
 
 def generator_data(path: str) -> str:
-    """Return the generator's data folder that contains a file. If there is none, return ""."""
+    """Return the site generator's data folder that contains a file, or "" if there is none."""
     if not path.endswith(_DATA):
         return ""
     return next((folder for folder in _GENERATOR_FOLDERS if path.startswith(f"{folder}/")), "")

@@ -1,7 +1,7 @@
 """Pages whose file names contain a date and a slug, as in Jekyll and Docusaurus. An example is
 `2024-01-31-hello.md`.
 
-These files can be in folders for years and months: `2024/01/2024-01-31-hello.md`.
+These files can also be in folders for years and months, as in `2024/01/2024-01-31-hello.md`.
 """
 
 from collections import Counter
@@ -14,14 +14,16 @@ from server.tools.init.groups import PageGroup, PageMember
 from server.tools.init.infer import ProposedAttribute
 
 PATTERN = "{date}-{slug}"
-MIN_DATED_SHARE = 0.9  # of a type's files; `news/_index.md`, for example, has no date
+MIN_DATED_SHARE = (
+    0.9  # minimum share of a content type's files with dates; some files, such as `news/_index.md`, have none
+)
 _KEYS = ("date", "slug")
 _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Return the group after adding the dates and slugs in its file names. If too few names contain a date,
-    return None.
+    """Return the group with the dates and slugs from its file names as values. If too few names contain a
+    date, return None.
     """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
@@ -34,13 +36,13 @@ def with_dates(group: PageGroup) -> PageGroup | None:
 
 
 def dated_share(group: PageGroup) -> float:
-    """Return the share of the files in a group whose names contain a date."""
+    """Return the share of files in a group whose names contain a date."""
     return sum(bool(_read(member)) for member in group.members) / len(group.members)
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return `options.fileName` for a group with dates. If most files are in folders for dates, the pattern
-    contains these folders.
+    """Return the option `fileName` for a group with dates. If most files are in folders for dates, the
+    pattern contains these folders.
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
@@ -50,8 +52,8 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the folders of a file as a pattern that refers to its date. If the folders do not match the
-    date, return "".
+    """Return the folders of a file as a pattern that refers to the file's date. If the folders do not match
+    the date, return "".
     """
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
@@ -64,9 +66,10 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return the attributes. `date` and `slug` are made optional, because the file name can provide them.
+    """Return the attributes, with `date` and `slug` made optional, because the file name can provide these
+    values.
 
-    Returns None if one of the two has an unsuitable type.
+    Returns None if the type of `date` or `slug` is unsuitable.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

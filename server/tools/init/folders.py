@@ -1,7 +1,8 @@
-"""Folders of pages: the generator's base folder, the folders inside it, and folders for locales.
+"""Folders of pages: the site generator's base folder, the folders inside the base folder, and folders for
+locales.
 
 The base folder has a conventional name: `src/content` (Astro), `content` (Hugo) or `src` (Eleventy). It is
-next to the generator's settings. If there is no such folder, the top folder is the base.
+next to the site generator's settings. If there is no such folder, the root folder is the base.
 """
 
 import re
@@ -23,16 +24,18 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_MIN_TERMS = 3  # A folder with fewer section pages gets no type of its own.
+_MIN_TERMS = 3  # A folder with fewer section pages does not get a separate content type.
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # content folders of Docusaurus and MkDocs
-LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})  # folders that will grow
+LISTS = frozenset(
+    {"docs", "blog", "posts", "_posts", "articles", "news"}
+)  # folders that will probably contain more pages later
 _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder of pages inside a base folder. The group of its pages is named after it. "" is the base folder
-    itself.
+    """A folder of pages inside a base folder. The pages' group is named after this folder. "" is the base
+    folder itself.
 
     The name can contain `{locale}`, which represents one folder for each locale. SECTIONS represents Hugo's
     section pages.
@@ -49,7 +52,7 @@ class PageFolder:
 
 @dataclass(frozen=True)
 class TreeFolders:
-    """Folders of pages below `root`."""
+    """The folders below `root` that contain pages."""
 
     root: Path
     paths: tuple[str, ...]
@@ -61,19 +64,19 @@ class TreeFolders:
 
     @cached_property
     def projects(self) -> frozenset[str]:
-        """The folders that contain the settings of a generator, and the top folder."""
+        """The folders that contain the settings of a site generator, and the root folder."""
         found = (f for f in self._folders if any((self.root / f / c).is_file() for c in _CONFIGS))
         return frozenset({"", *found})
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the top folder contains folders for locales, but no other folders and no settings."""
+        """Whether the root folder contains folders for locales, but no other folders and no settings."""
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale in the generator's settings, or None."""
+        """The default locale in the site generator's settings, or None."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -91,9 +94,7 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """The folders such as `blog` or `docs` that are inside folders for locales,
-        with their parent folder.
-        """
+        """The folders such as `blog` or `docs` inside folders for locales, each with its parent folder."""
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -104,8 +105,8 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """Hugo's folders, such as `authors`, that contain only section pages. Each section page describes one
-        term.
+        """The Hugo folders that contain only section pages, such as `authors`. Each section page describes
+        one term.
         """
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
@@ -125,7 +126,7 @@ class TreeFolders:
         )
 
     def base(self, path: str) -> str:
-        """Return the base folder for a path. "" is the top folder."""
+        """Return the base folder for a path. "" is the root folder."""
         parent = self._parent_of(path)
         if parent is None:
             found = self._generator_base(path)
@@ -138,7 +139,7 @@ class TreeFolders:
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
                 else found
             )
-        # If each locale has a project of its own, their parent is the base.
+        # If each locale has a separate project, the parent folder of these projects is the base.
         project = self._project(f"{parent.folder}/." if parent.folder else ".")
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
@@ -161,8 +162,8 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that is conventional for the project's generator. If it does not contain the
-        path, return None.
+        """Return the base folder that is conventional for the project's site generator. If the path is
+        outside this folder, return None.
         """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
@@ -184,8 +185,8 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder that contains a path, such as `content`. If
-        there is none, return None.
+        """Return the content folder that contains a path, such as `content`. If there is none,
+        return None.
         """
         base = self._generator_base(path)
         if base not in self.projects:
@@ -198,7 +199,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the folder of a page."""
+        """Return the page folder to which a page belongs."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
@@ -225,7 +226,7 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Return whether the name of a base folder is determined by the generator. If so, the name does not
+        """Return whether the site generator determines the name of a base folder, so that the name does not
         describe the pages.
         """
         return base in self.projects or f"/{base}".endswith(
@@ -239,17 +240,17 @@ class TreeFolders:
 
 
 def is_hugo(base: str) -> bool:
-    """Return whether a base folder belongs to Hugo. If so, it has sections."""
+    """Return whether a base folder belongs to Hugo, and therefore has sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Return whether VitePress uses a folder. If so, every Markdown file in the folder is a page."""
+    """Return whether VitePress uses a folder, so that every Markdown file in the folder is a page."""
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group the paths by the folder of their page."""
+    """Group paths of pages by page folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

@@ -1,5 +1,5 @@
-"""Groups of pages. There is one group for each proposed content type, with the
-patterns that match its files.
+"""Groups of pages. There is one group for each proposed content type, with the patterns that
+match its files.
 """
 
 import os
@@ -22,15 +22,15 @@ from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-MAX_SINGLES = 5  # More pages at the top become a collection.
+MAX_SINGLES = 5  # If a base folder directly contains more pages, they become a collection.
 # The locale of files without a locale, if the same documents also have English files.
 UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. The group's patterns determine its name and its locale;
-    None is the default locale.
+    """A page in a group. The group's patterns determine the page's name and locale. None represents the
+    default locale.
     """
 
     page: MarkdownPage
@@ -60,8 +60,8 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups and all locales, with the default locale first. It also contains the pages that were
-    omitted, and the reasons.
+    """All groups, and all locales (the default locale first). It also contains the pages that were omitted,
+    and the reasons.
     """
 
     groups: tuple[PageGroup, ...]
@@ -70,8 +70,8 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` are the locales given on the command line; the first one is the
-    default.
+    """Group the pages in a folder. `named` are the locales given on the command line, of which the first is
+    the default.
     """
     left = {path: "a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
@@ -97,8 +97,8 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return the pages by folder. If `index.md` is the only page in its folder, it is assigned to the parent
-    folder.
+    """Return the pages by folder. If `index.md` is the only page in its folder, the page is assigned to the
+    parent folder.
     """
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
@@ -108,8 +108,8 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index page, which may exist in several locales:
-    about/index.md, about/index.fr.md.
+    """Return whether a folder contains only its index page. The page may exist in several locales, as in
+    about/index.md and about/index.fr.md.
     """
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
@@ -164,7 +164,7 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for one folder. It may contain folders for locales, or may be inside such folders."""
+    """Return the group for one folder, which may contain folders for locales or be inside such folders."""
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -197,7 +197,7 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Return whether the folders for locales contain pages with the same names as the pages in their parent
+    """Return whether the folders for locales contain pages with the same names as pages in their parent
     folder.
     """
     inside = {p.path[len(here) :] for p in pages}
@@ -205,7 +205,9 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose pages are in a folder for each locale: START{locale}/INNER/{name}."""
+    """Return a group whose pages are in a folder for each locale, with the pattern
+    START{locale}/INNER/{name}.
+    """
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -232,7 +234,9 @@ def _common_list(start: str, pages: list[MarkdownPage]) -> str:
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page that is in folders for locales: START{locale}/about/index.md."""
+    """Return the group for a single page that is in folders for locales, with a pattern such as
+    START{locale}/about/index.md.
+    """
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
     members = [PageMember(page, inner, locale) for page, (locale, _, _) in zip(pages, below, strict=True)]
@@ -240,7 +244,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group in which only the file names contain locales: a.md, a.fr.md, a/index.fr.md."""
+    """Return a group in which only the file names contain locales, as in a.md, a.fr.md and a/index.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -269,7 +273,7 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders for first letters: a/aave, b/babel."""
+    """Return whether nearly all files are in folders for first letters, as in a/aave and b/babel."""
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -279,24 +283,24 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the file name of pages that are alone in their folder. It is `index`, or Hugo's `_index` if all
-    pages use it.
+    """Return the name of files that are the only page in their folder: `index`, or Hugo's `_index` if all
+    such pages have this name.
     """
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """Return the locale at the end of a file name. If there is no file with the same name but without the
-    locale, return None.
+    """Return the locale at the end of a file name. Return None unless there is also a file with the same name
+    without the locale.
     """
     base, dot, last = stem.rpartition(".")
     return last if dot and is_locale(last) and base in stems else None
 
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
-    """Return the groups for the pages directly in a base folder. Each page becomes a single type. If there
-    are many pages, they become a collection instead.
+    """Return the groups for the pages directly in a base folder. Normally, each page becomes a single type.
+    If there are many pages, they become one collection instead.
     """
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
@@ -327,8 +331,8 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return the default locale if none is configured. It is English or, if there is no English, the locale
-    with the most documents.
+    """Return the default locale if none is configured: English, or if there is no English, the locale with
+    the most documents.
     """
     counts: Counter[str | None] = Counter()
     for each in groups:

@@ -1,6 +1,4 @@
-"""Folders for locales. They are siblings that are named after locales and contain
-similar folders or files.
-"""
+"""Folders for locales: sibling folders that are named after locales and contain similar folders or files."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -15,8 +13,8 @@ from server.documents.locale_names import is_language
 class LocaleParent:
     """A folder that contains one folder for each of several locales.
 
-    `pure` is set if it contains no other folders. `translated` is set if it also contains the same files in
-    the default locale itself: `docs/start.md` next to `docs/fr/start.md`.
+    `pure` is set if the folder contains no other folders. `translated` is set if the folder itself also
+    contains the same files in the default locale, for example `docs/start.md` next to `docs/fr/start.md`.
     """
 
     folder: str
@@ -25,7 +23,7 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path after the folder for its locale. If the path is not inside such a folder,
+        """Return the part of a path after its locale folder. If the path is not inside a locale folder,
         return None.
         """
         start = f"{self.folder}/" if self.folder else ""
@@ -36,21 +34,22 @@ class LocaleParent:
 
 
 def is_locale(name: str) -> bool:
-    """Return whether a name is a locale code: fr, pt-BR, zh-cn."""
+    """Return whether a name is a locale code, such as fr, pt-BR or zh-cn."""
     return bool(LOCALE.fullmatch(name)) and is_language(name)
 
 
 def are_locales(folders: Iterable[str]) -> bool:
     """Return whether all folders are named after locales.
 
-    If there is only one folder, it must be `en`. A different name, such as `it`, may be that of a subject.
+    If there is only one folder, it must be `en`, because a different name, such as `it`, may have a different
+    meaning.
     """
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders that contain folders for locales, by path.
+    """Return the outermost folders that contain locale folders, by path.
 
     `named` are the locales given on the command line.
     """
@@ -75,8 +74,8 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a LocaleParent if the folder contains folders for locales. Otherwise, return None. `inside`
-    contains the paths below it.
+    """Return a LocaleParent if the folder `parent` contains locale folders. Otherwise, return None. `inside`
+    contains the paths below the folder.
     """
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()

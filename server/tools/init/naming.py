@@ -1,4 +1,4 @@
-"""Names for proposed content types. They are English singulars and plurals of folder names."""
+"""Names for proposed content types: English singulars and plurals of folder names."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ _HOME = frozenset({"index", "_index"})
 # Names of folders that can contain anything.
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# Singular nouns that name folders of several things.
+# Singular nouns that are used as names of folders with several things.
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -49,9 +49,9 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return singular and plural API ids that are not in use, for the content type of a folder.
+    """Return singular and plural API ids for the content type of a folder. Both ids are not taken yet.
 
-    If the name of the folder has no plural, `kind` is appended: `about` becomes `about-page`.
+    If the name of the folder has no plural, `kind` is appended. For example, `about` becomes `about-page`.
     """
     used = {*taken, *RESERVED_IDS, "file"}
     parts = [part for part in folder.split("/") if part]
@@ -109,6 +109,8 @@ def _slug(text: str) -> str:
 
 
 def display_name(singular: str) -> str:
-    """Return a display name: `case-study` becomes `Case Study`, `api` becomes `API`."""
+    """Return the display name for a singular API id. For example, `case-study` becomes `Case Study`, and
+    `api` becomes `API`.
+    """
     words = singular.split("-")
     return " ".join(word.upper() if word in _ACRONYMS else word.capitalize() for word in words)

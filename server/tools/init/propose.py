@@ -1,4 +1,4 @@
-"""Proposal of content types and of a site.yaml for a folder that already contains files."""
+"""Proposes content types and a site.yaml for a folder that already contains files."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return the text of a site.yaml that allows the public to read the subjects in `readable`. The first
+    """Return the text of a site.yaml in which the public may read the subjects in `readable`. The first
     locale is the default.
 
     If the files have a git history, timestamps come from git.
@@ -75,7 +75,7 @@ class ProposedType:
 
     @property
     def uid(self) -> str:
-        """The type's uid."""
+        """The proposed content type's uid."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
@@ -90,8 +90,8 @@ class ProposedType:
 
     @property
     def has_drafts(self) -> bool:
-        """Whether a file is marked as a draft in a way that Bifolio does not support. Bifolio would publish
-        this file.
+        """Whether a file is marked as a draft in a way that Bifolio does not support, so that Bifolio would
+        publish the draft.
         """
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
@@ -99,7 +99,7 @@ class ProposedType:
 
     @property
     def names_files(self) -> bool:
-        """Whether the file name of a new document is derived from its values."""
+        """Whether the file name of a new document is derived from the document's values."""
         has_uid = any(found.schema["type"] == "uid" for found in self.attributes)
         return self.group.single or self.file_name is not None or has_uid
 
@@ -110,7 +110,7 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the key that marks drafts. It is the first known key whose values are all booleans."""
+    """Return the key that marks drafts, which is the first known draft key whose values are all booleans."""
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -121,21 +121,21 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The content types proposed for a folder, its locales (default first), and the
-    files that were omitted.
+    """The content types proposed for a folder, the locales (the default locale first), and the files that
+    were omitted.
     """
 
     types: tuple[ProposedType, ...]
     locales: tuple[str, ...]
     left: Mapping[str, str]
     unreadable: Mapping[str, str]
-    skipped: Mapping[SkippedFolder, int]  # left-out folders, with their number of Markdown files
-    data: Mapping[str, int]  # data folders of a generator, with their number of files
+    skipped: Mapping[SkippedFolder, int]  # omitted folders, each with its number of Markdown files
+    data: Mapping[str, int]  # data folders of a site generator, each with its number of files
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types. `locales` are given on the command line. `taken` contains the API ids that are
-    already in use.
+    """Propose content types for a folder. `locales` are given on the command line. `taken` contains the API
+    ids that are already used.
     """
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
@@ -256,11 +256,11 @@ def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}
 _QUIET: Style = {"dim": True}
-MAX_SHOWN_FILES = 8  # More files are only counted.
+MAX_SHOWN_FILES = 8  # Beyond this number, files are only counted.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of the table to print. It lists the content types with their attributes, and then what
+    """Yield the lines of the table that is printed: first the content types with their attributes, then what
     was omitted.
     """
     for each in proposal.types:

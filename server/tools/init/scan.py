@@ -14,7 +14,7 @@ from server.storage.read import parse, read_text
 from server.tools.init.data_files import data_documents, generator_data
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
-# Files at the top of a repository that describe the repository.
+# Files in the root folder that describe the repository.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
@@ -23,9 +23,7 @@ DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are docume
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One file. It contains the front matter or data, whether there is a body, and whether the front matter
-    is TOML.
-    """
+    """One file: its front matter or data, whether it has a body, and whether the front matter is TOML."""
 
     path: str
     tree: Mapping[str, Tree]
@@ -35,10 +33,10 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files in a folder: pages by path, and files that could not be read with the reasons.
+    """The files in a folder: the pages by path, and the files that could not be read, with the reasons.
 
     - `others`: Markdown files outside content folders. The pattern of a content type can still match them.
-    - `skipped`: Markdown files in folders without content. Each is listed with the folder.
+    - `skipped`: Markdown files in folders without content, each with the folder.
     - `data`: data folders that are not used, with the number of files in each.
     """
 
@@ -50,7 +48,7 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read all files below `root`. `progress` is called with the number of files that were read, and the
+    """Read all files below `root`. `progress` is called with the number of files that have been read, and the
     total number.
     """
     root = root.resolve()  # Files are read by their real paths.
@@ -105,7 +103,9 @@ def _is_page(path: str) -> bool:
 
 
 def _is_content(root: Path, path: str) -> bool:
-    """Return whether a page is content. A page that only describes its folder is not."""
+    """Return whether a page is content. A page that only describes its folder, such as a README, is not
+    content.
+    """
     if "/" in path:
         return os.path.basename(path).lower() != "readme.md"
     try:
@@ -119,15 +119,15 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    """Return whether a file contains Eleventy's data for its folder: blog/blog.json,
-    blog/blog.11tydata.json.
+    """Return whether a file contains Eleventy's data for its folder, as blog/blog.json and
+    blog/blog.11tydata.json do.
     """
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """Return the paths without data files in `content/` that belong to a Markdown file in the same folder."""
+    """Return the paths, except data files in `content/` that belong to a Markdown file in the same folder."""
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -1,4 +1,4 @@
-"""Name of a site. It comes from the generator's settings, the README or the folder."""
+"""Name of a site, which comes from the site generator's settings, the README or the folder."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -23,7 +23,7 @@ _MAX_HEADING_CHARS = 40  # A longer heading is probably a sentence.
 
 
 def choose_site_name(root: Path, projects: Iterable[str] = ()) -> str:
-    """Return the name of the site at `root`. `projects` contains the folders with the settings of a
+    """Return a name for the site at `root`. `projects` contains the folders with the settings of a site
     generator.
     """
     below = sorted(set(projects) - {""})
@@ -37,8 +37,11 @@ def _in_data(tree: Tree) -> str | None:
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
-    languages = tree.get("languages")  # of Hugo
-    parts = [*(languages.values() if isinstance(languages, dict) else ()), tree.get("book")]  # mdBook's
+    languages = tree.get("languages")  # in Hugo's settings
+    parts = [
+        *(languages.values() if isinstance(languages, dict) else ()),
+        tree.get("book"),
+    ]  # in the settings of mdBook
     found.extend(part.get("title") for part in parts if isinstance(part, dict))
     return next((str(value) for value in found if isinstance(value, str) and value.strip()), None)
 
@@ -54,7 +57,7 @@ def _in_json(text: str) -> str | None:
 def _in_yaml(text: str) -> str | None:
     try:
         return _in_data(read_yaml(text))
-    except SyntaxProblem:  # MkDocs has its own YAML tags: `!!python/name:…`, `!ENV`.
+    except SyntaxProblem:  # MkDocs uses YAML tags such as `!!python/name:…` and `!ENV`.
         return _match(_YAML_LINE, text)
 
 
@@ -92,7 +95,7 @@ _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def _in_settings(root: Path) -> str | None:
-    """Return the name in a generator's settings, or None."""
+    """Return the name from the site generator's settings, or None."""
     for names, read in _READERS:
         for name in names.split():
             try:
@@ -118,7 +121,9 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    """Convert a folder name to a title: `my-tides` becomes `My Tides`, `blog.example.org` stays."""
+    """Convert a folder name to a title. For example, `my-tides` becomes `My Tides`, but `blog.example.org`
+    does not change.
+    """
     if "." in name:
         return name
     words = re.split(r"[-_\s]+", name)

@@ -1,4 +1,4 @@
-"""Folders without content. They contain the output of generators and package managers, or test data."""
+"""Folders without content: the output of site generators and package managers, and test data."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from server.paths import UPLOADS
 from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 from server.tools.init.folders import TreeFolders
 
-# Skipped next to a generator's settings: built pages, templates, packages.
+# Folders that are skipped if they are next to a site generator's settings: built pages, templates, packages.
 _MADE = """archetypes build content-types coverage dist layouts public resources static target themes vendor
 venv"""
 _BESIDE_SETTINGS = frozenset(_MADE.split())
@@ -40,7 +40,7 @@ class SkippedFolder:
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Return the files that are in folders without content. Each is paired with the folder."""
+    """Return the files that are in folders without content, each with this folder."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +60,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost skipped folder that contains a file, or None."""
+    """Return the outermost folder without content that contains a file, or None."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)
@@ -91,7 +91,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    """Return the folders that git ignores. If git ignores the whole tree, return none."""
+    """Return the folders that git ignores. If git ignores the whole root folder, return no folders."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -1,4 +1,4 @@
-"""Files for a new site: collection types, single types, and a first article."""
+"""Files for a new site: schemas for collection types and single types, and a first article."""
 
 import json
 import os
@@ -144,8 +144,8 @@ jobs:
 
 
 def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the compose file. Its image is built from the repository or a local clone of Bifolio. Raises
-    SetupError.
+    """Return the Docker Compose file, by its path. Its image is built from the given repository or a local
+    clone of Bifolio. Raises SetupError.
     """
     source = repository_of(repository) or _clone()
     if source is None:
@@ -154,8 +154,8 @@ def compose_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
-    """Return the GitHub workflow, by its path relative to the site. The file must be in the top folder of the
-    git repository.
+    """Return the GitHub workflow, by its path relative to the site. GitHub requires this file in the root
+    folder of the git repository.
 
     Raises SetupError if the URL of Bifolio's repository is unknown.
     """
@@ -171,7 +171,7 @@ def workflow_file(folder: Path, repository: str | None) -> Mapping[str, str]:
 
 
 def repository_of(told: str | None) -> str | None:
-    """Return the URL in `told`. If it is None, return the URL from which Bifolio was installed. Raises
+    """Return the URL in `told`, or if `told` is None, the URL from which Bifolio was installed. Raises
     SetupError.
     """
     if told is not None:
@@ -195,7 +195,7 @@ def _installed_from() -> str | None:
 
 
 def _as_address(told: str) -> str | None:
-    """Return the URL of a git remote. For a local path, return None."""
+    """Return the URL of a git remote, or None if the remote is a local path."""
     short = _SCP_ADDRESS.fullmatch(told.strip())
     text = f"ssh://{short['user']}{short['host']}/{short['path']}" if short else told.strip()
     return text if _REMOTE.fullmatch(text) else None

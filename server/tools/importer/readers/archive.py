@@ -1,9 +1,8 @@
-"""Reader for an export archive. An archive is a .tar or .tar.gz file that contains media files and JSON
-lines.
+"""Reader for an export archive: a .tar or .tar.gz file that contains media files and lines of JSON.
 
 Archives are not trusted. Paths that point outside the archive, invalid JSON, and large members are rejected.
-In an archive, files come before their descriptions. So the archive is read twice: first without the contents
-of files, then only to extract the files that are needed.
+In an archive, media files come before their descriptions, so the archive is read twice: first without the
+contents of media files, then only to extract the media files that are needed.
 """
 
 import gzip
@@ -26,21 +25,21 @@ from server.tools.importer.source import (
     SourceUpload,
 )
 
-MAX_LINE_BYTES = 64_000_000  # Limit for one line of JSON.
-MAX_JSON_BYTES = 4_000_000_000  # Limit for all lines.
+MAX_LINE_BYTES = 64_000_000  # limit for one line of JSON
+MAX_JSON_BYTES = 4_000_000_000  # limit for all lines together
 _CHUNK_BYTES = 1 << 20
 _GZIP = b"\x1f\x8b"
 _EXPORT = "export it again: strapi export --no-encrypt"
 
 
 class Archive:
-    """Reader for one archive (see `source.SourceReader`)."""
+    """Reader for one export archive. It implements `source.SourceReader`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Source:
-        """Read everything except the contents of files. Raises SetupError."""
+        """Read everything except the contents of media files. Raises SetupError."""
         contents = self._contents()
         made = contents.metadata.get("strapi", {}).get("version")
         if not contents.schemas or not isinstance(made, str):
@@ -60,7 +59,7 @@ class Archive:
         return f"{self.path.name}, exported by Strapi {contents.metadata['strapi']['version']} on {day}"
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy some uploads to a folder, in the order in which the archive contains them."""
+        """Copy some media files to a folder, in the order in which the archive contains them."""
         wanted = {upload.origin: upload for upload in uploads}
         if not wanted:
             return

@@ -1,6 +1,6 @@
-"""HTTP client for a Strapi installation.
+"""HTTP client for a running Strapi installation.
 
-It does not follow redirects, because a redirect could send the token to a different host.
+The client does not follow redirects, because a redirect could send the token to a different host.
 """
 
 import http.client
@@ -15,7 +15,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# The token is missing or was rejected.
+# Advice for when the token is missing or was rejected.
 FULL_ACCESS = "create a full-access API token in Strapi (Settings, API Tokens) and pass it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -33,7 +33,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 class Client:
-    """Client for the API at the URL `base`. It authenticates with a token."""
+    """Client for the Strapi API at the URL `base`. It authenticates with an API token."""
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
@@ -42,9 +42,9 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Return the JSON response to a GET request.
+        """Return the JSON response to a GET request. Raises SetupError.
 
-        If the status is 404 and `missing` was passed, return `missing`. Raises SetupError.
+        If the response has the status 404 and `missing` was passed, return `missing`.
         """
         url = self.base + path
         try:
@@ -60,9 +60,9 @@ class Client:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
     def download(self, url: str, target: Path, *, own: bool) -> None:
-        """Download a file to `target`.
+        """Download a file to the path `target`.
 
-        The token is sent only if `own` is set, which means that the file is on the installation itself.
+        The token is sent only if `own` is set, which means that the installation itself serves the file.
         Raises SetupError.
         """
         part = target.with_suffix(".part")
@@ -80,7 +80,7 @@ class Client:
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
-        """Send a request and return the response, from which the body can be read.
+        """Send a request and return the open response.
 
         Raises HTTPError. Raises SetupError if there is no response.
         """

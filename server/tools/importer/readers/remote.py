@@ -1,7 +1,7 @@
-"""Reader for a running Strapi installation. It uses the API with a full-access token.
+"""Reader for a running Strapi installation, which uses the Strapi API with a full-access token.
 
-It first requests the schemas, and then every document in all locales and statuses with everything populated.
-The API omits passwords and private attributes.
+It first requests the schemas, and then every document in all locales and statuses, with all relations,
+components and media populated. The API omits passwords and private attributes.
 """
 
 import hashlib
@@ -31,15 +31,15 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # Limit for components inside components.
+MAX_DEPTH = 8  # limit for components inside components
 MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the populate parameters for a content type. If the URL would be too long, they are split into
-    several queries.
+    """Return the populate parameters for a content type. If the URL would be too long, the parameters are
+    split into several queries.
 
-    Raises SetupError, which contains the URL `base`, if an attribute is nested too deeply.
+    `base` is the installation's URL. Raises SetupError, with this URL, if an attribute is nested too deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -95,11 +95,11 @@ _UPLOADS = "upload/files"
 _BUILDER_OPTIONS = (
     "required",
     "private",
-)  # The builder adds these with the value false to relations and media.
+)  # The content-type builder adds these keys with the value false to relations and media attributes.
 
 
 class Remote:
-    """Reader for one installation (see `source.SourceReader`)."""
+    """Reader for one running installation. It implements `source.SourceReader`."""
 
     def __init__(self, url: str, token: str) -> None:
         address = url.rstrip("/")
@@ -107,7 +107,7 @@ class Remote:
         self._client = Client(f"{self.base}/api/", token)
 
     def read(self) -> Source:
-        """Read everything except the contents of files. Raises SetupError."""
+        """Read everything except the contents of media files. Raises SetupError."""
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -139,7 +139,9 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download some uploads to a folder. Files that are already in the folder are skipped."""
+        """Download some media files to a folder. Media files that are already in the folder are not
+        downloaded again.
+        """
         for upload in uploads:
             key = f"{upload.origin} {upload.updated} {upload.size}"
             target = folder / hashlib.sha256(key.encode()).hexdigest()
@@ -184,8 +186,8 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """Return the default locale and all locales. If the i18n plugin is not installed, the only locale is
-        `en`.
+        """Return the default locale and all locales. Without Strapi's i18n plugin, the only
+        locale is `en`.
         """
         found = self._client.json("i18n/locales", missing=[])
         default = next((locale["code"] for locale in found if locale.get("isDefault")), "en")
@@ -206,7 +208,7 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a content type with one status. Everything in them is populated."""
+        """Yield all rows of a content type with one status, fully populated."""
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -234,7 +236,7 @@ class Remote:
     # --- files ---------------------------------------------------------------------------------
 
     def _files(self) -> Iterator[Json]:
-        """Yield all media files. The server determines how many files a page contains."""
+        """Yield all media files. Strapi determines how many media files are on one page."""
         start = 0
         while found := self._client.json(f"{_UPLOADS}?sort=id&start={start}&limit={PAGE_ENTRIES}"):
             yield from found
@@ -251,8 +253,8 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes in the same form as in schema.json. The keys that the content-type builder adds are
-    removed.
+    """Return attributes in the same form as in schema.json, without the keys that the content-type builder
+    adds.
     """
     found = {}
     for name, attribute in attributes.items():
@@ -268,7 +270,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute. `data` is the populated value."""
+    """Return the targets of an attribute. `data` contains the populated values."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

@@ -1,4 +1,4 @@
-"""Conversion of the rows and links in an archive to a source."""
+"""Conversion of the rows and links in an export archive to a source."""
 
 from collections import defaultdict
 from collections.abc import Mapping
