@@ -161,7 +161,7 @@ def _measure(folder: Path, *, full: bool) -> None:
     _say("changing files")
     live.print_table([row for n, root in some.items() for row in live.measure(root, Sizes(n))])
     _say("writing")
-    writing.measure(some)  # the last two change the sites
+    writing.measure(some)  # The last two measurements change the sites.
     _say("history")
     history.measure(folder / "history", history.ARTICLES, history.COMMITS)
     _say("what is rendered for the first time")
@@ -169,7 +169,7 @@ def _measure(folder: Path, *, full: bool) -> None:
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error; standard output contains only the tables."""
+    """Print progress to standard error, because standard output contains only the tables."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

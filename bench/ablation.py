@@ -1,4 +1,5 @@
-"""Ablation benchmark: processor time per read with and without each optimisation, in alternating rounds.
+"""Ablation benchmark: the processor time per read with and without each optimisation, measured in alternating
+rounds.
 
 Everything runs in one process, without a network.
 """
@@ -80,7 +81,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    """Register the handler that would serve reads of documents without the optimisation."""
+    """Register the Flask handler that would serve reads of documents without the optimisation."""
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:
@@ -93,7 +94,7 @@ def _read_by_flask(app: Flask) -> None:
 
 
 def measure(root: Path, articles: int) -> None:
-    """Print a table of the optimisations."""
+    """Print a table of how much time each optimisation saves."""
     site = open_site(root, Mode.SERVER, records=False).site
     app = create_app(site, Accounts(root, site.state.settings.accounts))
     entrance = app.wsgi_app

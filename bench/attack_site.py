@@ -1,4 +1,6 @@
-"""The site for attacks: articles with a long history, pictures, an account, and a public role."""
+"""The site that the attacks use. It has articles with a long history, pictures, an account, and a public
+role.
+"""
 
 import io
 import json
@@ -37,7 +39,9 @@ roles:
 
 @dataclass(frozen=True)
 class AttackSite:
-    """A site to attack: its folder, articles, commits (oldest first), and a full-access token."""
+    """A site to attack: its folder, the number of articles, its commits (oldest first), and a full-access
+    token.
+    """
 
     root: Path
     sizes: Sizes
@@ -46,7 +50,7 @@ class AttackSite:
 
 
 def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
-    """Create the site. Its pictures differ between the first and the last commits."""
+    """Create the site. Its pictures in the first commits differ from those in the last commits."""
     sizes = make_site(root, articles)
     (root / "site.yaml").write_text(_SETTINGS)
     _replace_pictures(root, "first")
@@ -58,7 +62,7 @@ def make_attack_site(root: Path, articles: int, commits: int) -> AttackSite:
 
 
 def picture(width: int, height: int, seed: int = 0) -> bytes:
-    """Return a JPEG with noise, which does not compress well."""
+    """Return a JPEG image with noise, which does not compress well."""
     noise = random.Random(seed).randbytes(64 * 64 * 3)
     file = io.BytesIO()
     Image.frombytes("RGB", (64, 64), noise).resize((width, height)).save(file, "JPEG")
@@ -76,7 +80,7 @@ def _replace_pictures(root: Path, which: str) -> None:
 
 
 def _make_conflicts(root: Path, origin: str, articles: int) -> None:
-    """Create a branch that changes the titles of articles which later commits on main change as well."""
+    """Create a branch that changes the titles of articles. Later commits on main change the same titles."""
     head = f"commit refs/heads/{CONFLICTING}\ncommitter A <a@example.org> 1790000000 +0000\n"
     parts = [f"{head}data 1\nc\nfrom {origin}\n".encode()]
     for path in map(article_path, range(min(articles, 500))):
@@ -87,7 +91,9 @@ def _make_conflicts(root: Path, origin: str, articles: int) -> None:
 
 
 def worst_text(kind: str) -> str:
-    """Return words that are expensive to search for: many, mistyped, or beginnings of many words."""
+    """Return words that are expensive to search for: many words, mistyped words, or beginnings
+    of many words.
+    """
     if kind == "mistyped":
         return " ".join(f"{word}zx" for word in WORDS[:60])[:490]
     if kind == "phrases":
@@ -96,5 +102,5 @@ def worst_text(kind: str) -> str:
 
 
 def as_json(data: object) -> bytes:
-    """Return a JSON body."""
+    """Return `data` as a JSON request body."""
     return json.dumps(data).encode()

@@ -1,4 +1,6 @@
-"""Attacks in which one client tries to exhaust a server: one attack for each kind of expensive request."""
+"""Attacks in which one client tries to overload a server. There is one attack for each kind of expensive
+request.
+"""
 
 import itertools
 import socket
@@ -36,7 +38,9 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections; `make` returns a request by its number."""
+    """Requests that one client sends on many connections. `make` is a function that returns a request for a
+    number.
+    """
 
     name: str
     make: Make
@@ -46,7 +50,7 @@ class Attack:
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
-    """Send a request and return the response status; 0 if the connection breaks."""
+    """Send a request and return the response's status, or 0 if the connection breaks."""
     try:
         connection.request(request.method, request.path, request.body, dict(request.headers))
         response = connection.getresponse()
@@ -58,7 +62,9 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
 
 
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack for some seconds. Returns the number of responses by status; 0 means a broken connection."""
+    """Attack the server for some seconds. Return the number of responses by status. Status 0 means a broken
+    connection.
+    """
     if attack.opens_streams:
         return _run_streams(port, seconds)
     if not attack.reads:
@@ -85,7 +91,7 @@ def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int)
 
 
 def _run_streams(port: int, seconds: float) -> "Counter[int]":
-    """Open many event streams, half of which never read."""
+    """Open many event streams. Half of the clients never read from their stream."""
     end, opened, statuses = time.monotonic() + seconds, list[socket.socket](), Counter[int]()
     for number in range(STREAMS):
         source = (STREAM_HOSTS[number % len(STREAM_HOSTS)], 0)
@@ -118,7 +124,9 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
 
 
 def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Send a request on each connection, and read only the status of each response, at the end."""
+    """Send a request on each connection, and only at the end read the status of each response, but not its
+    body.
+    """
     opened, statuses = list[socket.socket](), Counter[int]()
     for number in range(attack.connections):
         client = socket.create_connection((HOST, port), timeout=_TIMEOUT_S)
@@ -141,7 +149,9 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a generator of reads that are all different; `{commit}` in the path becomes a commit."""
+    """Return a function that makes read requests, all of them different. `{commit}` in the path is replaced
+    with a commit.
+    """
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{commit}", _commit(site, number)).replace("{article}", article_id(0))
@@ -157,7 +167,7 @@ def _authorized(site: AttackSite) -> dict[str, str]:
 
 
 def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
-    """Return a generator of requests with a token and a body."""
+    """Return a function that makes requests with a token and a body."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{other}", article_id(number % site.sizes.articles))

@@ -21,7 +21,7 @@ from bench.serving import Serving, bifolio
 from bench.sites import article_id
 from bench.tables import median_and_p99, ratio, show, size
 
-SOURCE = "127.0.0.2"  # address of the other clients; the attacker has a different one
+SOURCE = "127.0.0.2"  # address of the other clients; the attacker has a different address
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
@@ -53,7 +53,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """Latencies of one kind of request in seconds, and the number of failures by status."""
+    """Latencies in seconds of one kind of request, and the number of failures by status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -61,18 +61,20 @@ class Taken:
 
 @dataclass
 class Outcome:
-    """Measurements for one attack."""
+    """The measurements for one attack."""
 
     attack: Attack
     quiet: dict[str, Taken]
     attacked: dict[str, Taken]
-    memory: tuple[int, int]  # before the attack, and the maximum since
-    disk: int  # growth in bytes
+    memory: tuple[int, int]  # the memory before the attack, and the maximum since then
+    disk: int  # growth of the site on disk, in bytes
     statuses: "Counter[int]"
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Run each attack against a new server, and print how the requests of other clients are affected."""
+    """Run each attack against a new server, and print how the attack affects the requests of
+    other clients.
+    """
     site = make_attack_site(root, articles, commits)
     attacks = ATTACKS if SHARE >= 1 else ATTACKS[::_SMOKE_STEP]
     outcomes = [_measure(site, attack) for attack in attacks]
@@ -144,7 +146,9 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Return the other clients' latencies during an attack, the attack's statuses, and the peak memory."""
+    """Run an attack. Return the other clients' latencies during the attack, the statuses of the attack's
+    responses, and the peak memory.
+    """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
 
@@ -173,7 +177,7 @@ def _observe_attack(
 
 
 def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Taken]:
-    """Send requests of each kind for some seconds, each kind on its own connection."""
+    """Send requests of each kind for some seconds, each kind on a separate connection."""
     found = {kind: Taken() for kind in KINDS}
     threads = [
         threading.Thread(target=_send, args=(serving.port, site, kind, seconds, taken))
@@ -207,6 +211,6 @@ def _add(into: dict[str, Taken], found: dict[str, Taken]) -> None:
 
 
 def _disk(root: Path) -> int:
-    """Return a site's size on disk in bytes."""
+    """Return the size of a site on disk, in bytes."""
     listed = subprocess.run(["du", "-sb", str(root)], capture_output=True, text=True, check=False)
     return int(listed.stdout.split()[0])

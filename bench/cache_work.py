@@ -1,4 +1,5 @@
-"""Work that `bench.caches` measures: starts, reads, writes, history, search, events, pages and checks.
+"""The work for which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
+and checks.
 
 Everything runs in one process, without a network.
 """
@@ -54,7 +55,7 @@ _numbers = counting()
 
 
 class Client:
-    """Sends requests to the app of an open site, optionally with a token."""
+    """Client that sends requests to the app for an open site, optionally with a token."""
 
     def __init__(self, opened: OpenSite, token: str = "", **environ: str) -> None:
         site = opened.site
@@ -91,24 +92,26 @@ class Client:
         return sent
 
     def receive(self, method: str, path: str) -> None:
-        """Call the checks that the server makes before it reads a request body."""
+        """Run the checks that the server makes before it reads a request's body."""
         environ = {"REQUEST_METHOD": method, "PATH_INFO": path, **self._environ}
         self._entrance.most_bytes(environ)
         self._entrance.waits_long(environ)
 
     def read(self, *targets: str) -> None:
-        """Send reads, each with a number that makes it different from all others."""
+        """Send a read request for each target. Each request contains a number that makes it different from
+        all others.
+        """
         for target in targets:
             self.send("GET", f"{target}{'&' if '?' in target else '?'}unlike={next(_numbers)}")
 
     def repeat(self, target: str, times: int = 1, **more: str) -> None:
-        """Send the same GET several times."""
+        """Send the same GET request several times."""
         for _ in range(times):
             self.send("GET", target, **more)
 
 
 def run(folder: Path, during: During) -> None:
-    """Do all work, each kind inside `during(name, number of items)`."""
+    """Do all kinds of work, each inside the context manager `during(name, number of items)`."""
     site, posts = folder / "site", folder / "posts"
     site.mkdir()
     sizes = make_site(site, ARTICLES)
@@ -143,7 +146,9 @@ def _open(root: Path) -> OpenSite:
 
 
 def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """Send each kind of read, as the public and with a token: new requests, then repeated ones."""
+    """Send each kind of read request, with and without a token: first different requests, then repeated
+    requests.
+    """
     for who, token in (("", ""), (" with a token", writing_token(opened.site.root))):
         client = Client(opened, token)
         for case in cases(sizes):
@@ -161,7 +166,9 @@ def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _write_pictures(root: Path) -> None:
-    """Add pictures with noise to the site's history, so each file is about 1 MB."""
+    """Add pictures of about 1 MB each to the site's history. They contain noise, which does not compress
+    well.
+    """
     (root / UPLOADS).mkdir(parents=True)
     for i in range(PICTURES):
         noise = Image.frombytes("RGB", (640, 480), random.Random(i).randbytes(640 * 480 * 3))
@@ -208,7 +215,7 @@ def _writes(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _events(opened: OpenSite, during: During) -> None:
-    """Read the event log with many streams and readers, and use presence."""
+    """Read the event log with many streams and clients, and use presence."""
     client = Client(opened, writing_token(opened.site.root))
     with during("the log of events", WRITES):
         client.repeat("/events?limit=50", WRITES)
@@ -279,7 +286,9 @@ def _pages(opened: OpenSite, during: During) -> None:
 
 
 def _search(opened: OpenSite, folder: Path, during: During) -> None:
-    """Build a search index in this process, which a server does in another; then search in the server's."""
+    """Build a search index in this process, although a server does this in a separate process. Then search in
+    the server's index.
+    """
     state = opened.site.state
     folder.mkdir()
     articles = state.snapshot.tables["api::article.article"].versions.values()
@@ -320,7 +329,9 @@ def _check(root: Path, during: During) -> None:
 
 
 def _make_posts(root: Path) -> None:
-    """Create posts in TOML. Their file names contain two attributes, and one attribute has a pattern."""
+    """Create posts with TOML front matter. Their file names contain two attributes, and one attribute has a
+    pattern.
+    """
     write_types(root)
     attributes = {
         "title": {"type": "string"},
@@ -362,7 +373,7 @@ def _behind_a_proxy(opened: OpenSite, during: During) -> None:
 
 
 def _follow(opened: OpenSite, folder: Path, during: During) -> None:
-    """Apply commits that another clone has pushed to a remote."""
+    """Apply commits that another clone has pushed to the git remote."""
     site, other = opened.site, folder / "other"
     git(folder, "clone", "--quiet", str(site.root), str(other))
     git(site.root, "remote", "add", "origin", str(other))

@@ -1,8 +1,8 @@
-"""`python -m bench caches`: what each cache saves in the requests, starts and jobs that use it.
+"""`python -m bench caches`: how much time each cache saves in the requests, starts and jobs that use it.
 
-Counts calls and misses of every `lru_cache` in the server, every `server.bounded.Cache`, and the values that
-the index caches with its documents. `python -m bench.caches FOLDER` does the work in a separate process,
-because the decorators must be replaced before the server is imported.
+It counts calls and misses of every `lru_cache` in the server, of every `server.bounded.Cache`, and of the
+values that the index caches with its documents. `python -m bench.caches FOLDER` does the work in a separate
+process, because the decorators must be replaced before the server is imported.
 """
 
 import functools
@@ -23,15 +23,17 @@ from typing import Any
 
 from bench.tables import count, show
 
-FEW_MISSES = 20  # with fewer misses, most are slow first ones, so the last miss is repeated
-LONG_S = 0.0005  # shorter misses are rarely interrupted, so wall time is used
-TIMED_S = 0.02  # a hit or miss is repeated for this long
+FEW_MISSES = 20  # With fewer misses, most of them are slow first calls, so the last miss is repeated.
+LONG_S = 0.0005  # For shorter misses, wall time is used, because they are rarely interrupted.
+TIMED_S = 0.02  # how long a hit or miss is repeated
 _real_lru_cache = functools.lru_cache
 
 
 @dataclass
 class Probe:
-    """Calls and misses of one cache. `look_up` repeats its last lookup, `compute` its last miss."""
+    """Number of calls and misses of one cache. `look_up` repeats the cache's last lookup, and `compute`
+    repeats its last miss.
+    """
 
     name: str
     calls: int = 0
@@ -42,7 +44,7 @@ class Probe:
     infos: list[Callable[[], Any]] = field(default_factory=list)  # `cache_info` functions of its lru_caches
 
     def totals(self) -> tuple[int, int]:
-        """Return the numbers of calls and misses so far."""
+        """Return the number of calls and the number of misses so far."""
         found = [info() for info in self.infos]
         misses = self.misses + sum(info.misses for info in found)
         return self.calls + misses - self.misses + sum(info.hits for info in found), misses
@@ -91,12 +93,14 @@ class Use:
 
     @property
     def share(self) -> float:
-        """The share of an item's time that the cache saved, relative to the time without the cache."""
+        """The share of an item's processor time that the cache saved, relative to the time
+        without the cache.
+        """
         return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
 
 
 class Probes:
-    """All probes of the process, and how each kind of work used them."""
+    """All probes in this process, and how each kind of work used them."""
 
     def __init__(self) -> None:
         self.by_name: dict[str, Probe] = {}
@@ -104,12 +108,14 @@ class Probes:
         self._bounded: dict[tuple[str, int], Probe] = {}
 
     def of(self, name: str) -> Probe:
-        """Return the probe with a name."""
+        """Return the probe with the given name."""
         return self.by_name.setdefault(name, Probe(name))
 
     @contextmanager
     def during(self, work: str, items: int) -> Iterator[None]:
-        """Context manager: attribute calls and misses inside it to a kind of work with some items."""
+        """Context manager: attribute the calls and misses in the `with` block to one kind of work, which
+        processes `items` items.
+        """
         before = {name: probe.totals() for name, probe in self.by_name.items()}
         began = _used_s()
         yield
@@ -122,7 +128,7 @@ class Probes:
                 self.uses.append(use)
 
     def install(self) -> None:
-        """Replace `lru_cache` and `cache`, then the methods of caches that are not decorators."""
+        """Replace `lru_cache` and `cache`. Then replace the methods of caches that are not decorators."""
         functools.lru_cache = self._lru_cache
         functools.cache = self._lru_cache(maxsize=None)
         self._watch_bounded(import_module("server.bounded").Cache)
@@ -132,7 +138,7 @@ class Probes:
         self._watch_pair(ordering, "_mask", "bits_of")
 
     def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
-        """Replace `functools.lru_cache`; hits cost the same as in the original."""
+        """Replacement for `functools.lru_cache`, with hits that are as fast as in the original."""
         if callable(maxsize):
             return self._decorated(maxsize, 128)
         return lambda function: self._decorated(function, maxsize)
@@ -158,7 +164,9 @@ class Probes:
         return cached
 
     def _watch_bounded(self, cache: Any) -> None:
-        """Measure a miss from a `get` that finds nothing to the `put` of the same key in the same thread."""
+        """Measure each miss as the time from a `get` that finds nothing until the `put` with the same key in
+        the same thread.
+        """
         get, put, since = cache.get, cache.put, dict[tuple[int, int, Any], _Watch]()
 
         def counted_get(self_: Any, key: Any) -> Any:
@@ -187,7 +195,7 @@ class Probes:
         return found
 
     def _watch_fragments(self, fragments: Any) -> None:
-        """Count documents and components within the groups that a `Fragments` caches."""
+        """Count the documents and components in the groups that a `Fragments` object caches."""
         of, probe = fragments.of, self.of("server.index.fragments, an entry")
 
         def watched_of(self_: Any, shown: Any, make: Callable[[Any], bytes]) -> Any:
@@ -203,7 +211,7 @@ class Probes:
         fragments.of = watched_of
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
-        """Measure a function that calls another function in its module if nothing is cached."""
+        """Measure a function that calls a second function in the same module if nothing is cached."""
         looks, computes = getattr(module, look_up), getattr(module, compute)
         probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
 
@@ -235,32 +243,35 @@ class Probes:
 
 
 class _Watch:
-    """Stopwatch. Long durations are in processor time, which does not depend on the machine's load."""
+    """Stopwatch. Long durations are measured in processor time, which does not depend on the
+    machine's load.
+    """
 
     def __init__(self) -> None:
         self._used_s, self._began = _used_s(), perf_counter()
 
     def seconds(self) -> float:
-        """Return the seconds since it was created."""
+        """Return the seconds since the stopwatch was created."""
         taken = perf_counter() - self._began
         return _used_s() - self._used_s if taken > LONG_S else taken
 
 
 class _Item:
-    """Stand-in for a cached document."""
+    """Object that stands in for a cached document."""
 
 
 _ITEM = _Item()
 
 
 def measure(folder: Path, *, full: bool) -> None:
-    """Print the table, from a new process that has not imported the server."""
+    """Print the table, in a new process that has not imported the server."""
     command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
     subprocess.run(command, check=True)
 
 
 def main() -> None:
-    """Do all work in a folder, and print what each cache saves in the work where it saves most.
+    """Do all work in a folder. For each cache, print how much it saves in the kind of work in which it saves
+    most.
 
     With `--full`, print all kinds of work.
     """

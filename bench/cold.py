@@ -1,7 +1,7 @@
-"""First read of each document after a start, when nothing is rendered yet.
+"""Duration of the first read of each document after a start, when no document has been rendered.
 
-In the other tables, requests are new, but their documents may already be rendered for another response. Here,
-only the index is in memory.
+In the other tables, requests are different, but their documents may already have been rendered for another
+response. Here, only the index is in memory.
 """
 
 import time
@@ -23,12 +23,16 @@ _numbers = counting()
 
 
 def measure(root: Path, sizes: Sizes) -> None:
-    """Print the medians for some kinds of requests: never rendered, rendered before, and after a change."""
+    """Print the median duration for some kinds of requests, in three cases: never rendered, rendered before,
+    and after a change.
+    """
     rows = []
     for case in cases(sizes):
         if case.name in KINDS:
             with bifolio(root, workers=1) as serving:
-                fetch(connection := serving.connect(), "/api/tags?")  # warms up what the first request loads
+                fetch(
+                    connection := serving.connect(), "/api/tags?"
+                )  # warm-up: loads what the first request needs
                 connection.close()
                 paths = case.paths[:REQUESTS]
                 never, before = _median_ms(serving, paths), _median_ms(serving, paths)
@@ -43,9 +47,9 @@ def measure(root: Path, sizes: Sizes) -> None:
 def _median_ms(
     serving: Serving, paths: Sequence[str], writer: str | None = None, sizes: Sizes | None = None
 ) -> float:
-    """Return the median duration of consecutive requests in ms. All requests are different.
+    """Return the median duration in ms of consecutive requests, which are all different.
 
-    If `writer` is a token, another article is changed before each request.
+    If `writer` is a token, a different article is changed with this token before each request.
     """
     connection, taken = serving.connect(), []
     for i, path in enumerate(paths):

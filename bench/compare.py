@@ -27,7 +27,7 @@ Turns = dict[str, list[Result]]
 
 
 def measure(folder: Path, rounds: int) -> None:
-    """Measure all available servers in turns, and print a table for each app."""
+    """Measure all available servers in alternating turns, and print a table for each app."""
     root = folder / "site"
     root.mkdir()
     make_site(root, ARTICLES)
@@ -47,7 +47,9 @@ def measure(folder: Path, rounds: int) -> None:
 
 
 def _install(folder: Path, missing: Sequence[str]) -> Path | None:
-    """Install servers in a temporary environment. Returns its packages' folder, or None if that fails."""
+    """Install servers in a temporary environment. Return the folder with their packages, or None if the
+    installation fails.
+    """
     if not missing:
         return None
     home = folder / "servers"

@@ -1,7 +1,7 @@
-"""Size of the benchmarks: a share of the usual documents, requests and seconds.
+"""Size of the benchmarks, as a share of the usual number of documents, requests and seconds.
 
-`BENCH_SHARE=0.01 make bench` runs everything at nearly the smallest size, to check that it works. The figures
-are meaningless then.
+`BENCH_SHARE=0.01 make bench` runs all benchmarks at nearly their smallest size, to check that they work. The
+resulting figures are then meaningless.
 """
 
 import os
@@ -10,10 +10,10 @@ SHARE = float(os.environ.get("BENCH_SHARE", "1"))
 
 
 def scaled(usual: int, least: int = 2) -> int:
-    """Return a number for this run, given the usual number."""
+    """Return the number to use in this run. `usual` is the number with BENCH_SHARE=1."""
     return max(least, round(usual * SHARE)) if SHARE < 1 else usual
 
 
 def scaled_seconds(usual: float) -> float:
-    """Return a duration for this run, given the usual one; at least 0.25 s."""
+    """Return the duration to use in this run, at least 0.25 s. `usual` is the duration with BENCH_SHARE=1."""
     return max(0.25, usual * SHARE) if SHARE < 1 else usual

@@ -1,4 +1,6 @@
-"""Benchmark of event streams: memory per stream, delay from an edit to its event, and effect on reads."""
+"""Benchmark of event streams: the memory per stream, the delay from an edit to its event, and the effect on
+reads.
+"""
 
 import selectors
 import socket
@@ -28,7 +30,7 @@ _KINDS = ("no streams", f"{STREAMS:,} streams", f"no streams{_EDITED}", f"{STREA
 
 
 class Crowd:
-    """Clients that read event streams, all in one thread."""
+    """Many clients that read event streams, all in one thread."""
 
     def __init__(self, serving: Serving) -> None:
         self._port, self._selector = serving.port, selectors.DefaultSelector()
@@ -40,7 +42,7 @@ class Crowd:
         self._thread.start()
 
     def open(self, number: int) -> None:
-        """Open a number of streams, a few at a time. Returns when all have started."""
+        """Open `number` streams, a few at a time. Return when all have started."""
         for begun in range(0, number, BATCH):
             for _ in range(min(BATCH, number - begun)):
                 client = socket.create_connection((HOST, self._port), timeout=10)
@@ -52,9 +54,8 @@ class Crowd:
             self.wait(1)
 
     def wait(self, events: int) -> None:
-        """Wait until each stream has sent a number of events, including `welcome`.
-
-        Raises RuntimeError on timeout.
+        """Wait until each stream has sent `events` events, including `welcome`. Raises RuntimeError on
+        timeout.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: min(self._told.values()) >= events, 30):
@@ -62,7 +63,7 @@ class Crowd:
 
     @property
     def told(self) -> int:
-        """The number of events that the slowest stream has sent."""
+        """The number of events that the slowest stream has sent so far."""
         with self._changed:
             return min(self._told.values())
 
@@ -91,7 +92,7 @@ class Crowd:
 
 
 def measure(root: Path, articles: int, rounds: int) -> None:
-    """Print the memory and delay of streams, and the effect on reads at the same time."""
+    """Print the memory and delay of event streams, and how they affect reads at the same time."""
     most_connections()  # this process needs as many open files
     sizes = Sizes(articles)
     paths = [path for case in cases(sizes) for path in case.paths[:40]]
@@ -99,7 +100,7 @@ def measure(root: Path, articles: int, rounds: int) -> None:
     with bifolio(root, WORKERS) as serving:
         run(serving, Requests(paths), 2)
         crowd = Crowd(serving)
-        crowd.open(2 * BATCH)  # warms up both workers
+        crowd.open(2 * BATCH)  # warm-up for both workers
         crowd.close()
         before = server_memory(serving)
         crowd = Crowd(serving)
@@ -142,7 +143,7 @@ def _print_reads(found: dict[str, list[Result]]) -> None:
 
 def _edit(crowd: Crowd, root: Path, number: int) -> float:
     """Return the seconds from an edit on disk until the last stream has sent the event."""
-    time.sleep(0.2)  # until the last edit is completely processed
+    time.sleep(0.2)  # Wait until the previous edit has been processed completely.
     told, began = crowd.told, time.perf_counter()
     _write(root, number)
     crowd.wait(told + 1)
@@ -177,12 +178,12 @@ def _run_beside_edits(serving: Serving, root: Path, paths: Sequence[str], turn: 
 
 
 def server_memory(serving: Serving) -> int:
-    """Return the memory (PSS) of all processes of a server, in bytes."""
+    """Return the memory (PSS) in bytes of all processes of a server."""
     below, found = [serving.pid], set[int]()
     while below:
         pid = below.pop()
         found.add(pid)
-        with suppress(FileNotFoundError, ProcessLookupError):  # A git process that has ended in the meantime.
+        with suppress(FileNotFoundError, ProcessLookupError):  # The process, such as git, has just ended.
             for listed in Path(f"/proc/{pid}/task").glob("*/children"):
                 below.extend(map(int, listed.read_text().split()))
     return sum(_pss(pid) for pid in found)

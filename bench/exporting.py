@@ -1,4 +1,4 @@
-"""Benchmark of exports: documents per second, compared with simply writing the same bytes."""
+"""Benchmark of exports: documents per second, compared with only writing the same bytes to files."""
 
 import shutil
 import time
@@ -15,7 +15,9 @@ POPULATED = '\nexport: {types: {article: {populate: "*"}}}\n'
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the speed of exports: of everything, after no change, and after one changed article."""
+    """Print the speed of three exports: the first export, an export without changes, and an export after one
+    article has changed.
+    """
     rows = [row for articles, root in sites.items() for row in _rows(articles, root)]
     head = ["export", "documents/s", "seconds", "files", "next to writing the same bytes"]
     show("Exporting, every list, page and document", head, rows)
@@ -70,7 +72,7 @@ def _files(target: Path) -> dict[str, bytes]:
 
 
 def _write(files: dict[str, bytes], target: Path) -> float:
-    """Return how many seconds it takes to simply write the files."""
+    """Return how many seconds it takes only to write the files."""
     began = time.perf_counter()
     for path, body in files.items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`python -m bench.figures`: draws figures from the last runs of `make bench-peers` and `make bench`.
+"""`python -m bench.figures`: draws figures from the last results of `make bench-peers` and `make bench`.
 
 Reads build/bench-peers.json and build/bench.json if they exist, and writes docs/figures/*.svg.
 """
@@ -23,7 +23,7 @@ line{stroke:#bbb}@media(prefers-color-scheme:dark){text{fill:#ddd}line{stroke:#5
 
 
 def main() -> None:
-    """Draw every figure whose measurements exist."""
+    """Draw every figure for which there are measurements."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     if PEERS.exists():
         measured = json.loads(PEERS.read_text())["rows"]
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
-    """Return a bar chart: one bar per server and row, on a logarithmic scale."""
+    """Return a bar chart with one bar per server and row, on a logarithmic scale."""
     values = [row["servers"][name][figure] for row in rows for name in COLOURS]
     scale = _Scale(min(values), max(values), LABELS, WIDTH - 70)
     out, y = [_text(8, 20, title, "head")], 36
@@ -58,7 +58,9 @@ def _bars(title: str, rows: Sequence[Mapping[str, Any]], figure: str) -> str:
 
 
 def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
-    """Return a line chart: one line per kind of request, its median by size, on logarithmic scales."""
+    """Return a line chart on logarithmic scales. Each line shows the median duration of one kind of request
+    by size of the site.
+    """
     title = "Growth: median latency of new requests, in ms, by articles"
     sizes = sorted({int(n) for found in grown.values() for n in found})
     values = [value for found in grown.values() for value in found.values()]
@@ -81,7 +83,9 @@ def _growth(grown: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def _apart(places: list[tuple[float, str]]) -> dict[str, float]:
-    """Return heights for labels that are at least one line of text apart, in the same order."""
+    """Return the vertical positions of labels, moved so that they are at least one line of text apart, in the
+    same order.
+    """
     found: dict[str, float] = {}
     last = 20.0
     for y, name in sorted(places):

@@ -1,4 +1,6 @@
-"""Growth of a request's cost with the size of the site: different requests, one connection, one worker."""
+"""How the duration of a request grows with the size of the site, measured with different requests, one
+connection and one worker.
+"""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,8 +15,8 @@ from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = scaled(60)  # per kind, after one for warming up
-_OFTEN = 7919  # a prime, so requests are spread over the whole site
+REQUESTS = scaled(60)  # per kind, after one warm-up request
+_OFTEN = 7919  # a prime, so that requests are distributed over the whole site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
 # Requests by row of the table: the path of a document, or parameters of a list.
@@ -43,9 +45,9 @@ KINDS: Mapping[str, Ask] = {
 
 
 def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
-    """Print and return the medians for each kind and size, in milliseconds.
+    """Print and return the median duration in milliseconds of each kind of request for each size of site.
 
-    The table also shows their ratio to the smallest size.
+    The table also shows the ratio of each median to the one for the smallest site.
     """
     found: dict[str, dict[int, float]] = {name: {} for name in KINDS}
     for articles, root in sites.items():
@@ -63,9 +65,9 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
 
 
 def _far(sizes: Sizes, i: int, sort: str) -> Mapping[str, str]:
-    """Return parameters for a page of 100 at four fifths of a sorted list.
+    """Return the parameters for a page of 100 articles, at four fifths of a sorted list.
 
-    For 50,000 articles, this is page 400 of 500.
+    With 50,000 articles, this is page 400 of 500.
     """
     pages = max(1, sizes.articles // 100)
     return {

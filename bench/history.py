@@ -1,6 +1,6 @@
-"""Benchmark of git history: writes with commits, past states, versions of documents, branches.
+"""Benchmark of the git history: writes with commits, past states, versions of documents, and branches.
 
-The history is created with `git fast-import`. Every commit changes two articles; every tenth commit also
+The history is created with `git fast-import`. Every commit changes two articles. Every tenth commit also
 changes the first article, which therefore has hundreds of versions.
 """
 
@@ -34,7 +34,9 @@ Row = list[str]
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Create a site with some articles and commits below `root`, and print all measurements."""
+    """Create a site with `articles` articles and `commits` commits below `root`, and print all
+    measurements.
+    """
     sites = {mode: root / mode.replace(" ", "") for mode in MODES}
     first = sites["off"]
     first.mkdir(parents=True)
@@ -56,7 +58,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Add commits by several authors to a site. Returns their ids, oldest first."""
+    """Add commits by several authors to a site. Return the commit ids, oldest first."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):
@@ -86,7 +88,7 @@ def _when(number: int) -> int:
 
 
 def _edited(text: str, number: int) -> str:
-    """Return an article with another title, and one changed line in its body."""
+    """Return an article with a different title and one changed line in its body."""
     head, _, body = text.rpartition("\n---\n")
     head = "\n".join(f"title: Title {number}" if s.startswith("title:") else s for s in head.split("\n"))
     lines = body.split("\n")
@@ -98,7 +100,7 @@ def _edited(text: str, number: int) -> str:
 
 
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
-    """Measure reads of the history: the first one after a cold start, and later ones."""
+    """Measure reads of the history: the first read after a cold start, and later reads."""
     token = writing_token(root)
     shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
@@ -121,7 +123,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
 
 
 def _past(client: "Client", ids: list[str]) -> list[Row]:
-    """Measure reads of past states, compared with the same reads of the current state."""
+    """Measure reads of past states, and the same reads of the current state for comparison."""
     now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
     rows = [_row("a list of 25", now)]
     step = max(1, len(ids) // 100)
@@ -145,9 +147,9 @@ def _command(root: Path, more: list[str]) -> float:
 
 
 def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
-    """Measure writes with and without commits, in turns."""
+    """Measure writes with and without commits, in alternating turns."""
     taken: dict[str, list[float]] = {}
-    half = articles // 2  # Its neighbours are changed only in the branch.
+    half = articles // 2  # The articles next to this one are changed only on the branch.
     with ExitStack() as opened:
         clients = {
             mode: Client(opened.enter_context(bifolio(root, workers=1)), writing_token(root))
@@ -162,7 +164,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
             "Prefer: merge, with another's": off.merge,
             "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
-        for i in range(-3, WRITES):  # The first use is not measured.
+        for i in range(-3, WRITES):  # The first writes are a warm-up and are not measured.
             for name, write in kinds.items():
                 seconds = write(f"/api/articles/{article_id(i % articles)}?fields=slug", i)
                 taken.setdefault(name, []).extend([seconds] if i >= 0 else [])
@@ -171,7 +173,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
 
 
 class Client:
-    """Connection to a server. Requests carry a token."""
+    """Connection to a server. All requests contain a token."""
 
     def __init__(self, serving: Serving, token: str) -> None:
         self._connection = serving.connect()
@@ -180,9 +182,8 @@ class Client:
     def ask(
         self, method: str, path: str, data: Mapping[str, Any] | None = None, **headers: str
     ) -> tuple[float, str]:
-        """Return the duration of a request in seconds, and the ETag of the response.
-
-        Raises RuntimeError if it fails.
+        """Send a request. Return its duration in seconds, and the ETag of the response. Raises RuntimeError
+        if the request fails.
         """
         body = json.dumps({"data": data}) if data is not None else None
         began = time.perf_counter()
@@ -195,22 +196,26 @@ class Client:
         return taken, answer.headers.get("ETag", "")
 
     def seconds(self, path: str) -> float:
-        """Return the duration of a GET."""
+        """Send a GET request, and return its duration in seconds."""
         return self.ask("GET", path)[0]
 
     def change(self, path: str, number: int) -> float:
-        """Return the duration of a change to one article."""
+        """Change one article, and return the duration in seconds."""
         return self.ask("PUT", path, {"title": f"Changed {number} {time.time_ns()}"})[0]
 
     def merge(self, path: str, number: int) -> float:
-        """Return the duration of a change to a version that another client has changed in the meantime."""
+        """Change a version of an article that another client has changed since it was read. Return the
+        duration in seconds, including the merge.
+        """
         _, tag = self.ask("GET", path)
         self.change(path, number)
         summary = {"summary": f"Changed {number} {time.time_ns()}"}
         return self.ask("PUT", path, summary, **{"If-Match": tag, "Prefer": "merge"})[0]
 
     def merge_branch(self, document_id: str, number: int) -> float:
-        """Return the duration of merging a branch that has changed one article since the last merge."""
+        """Merge a branch that has changed one article since the last merge. Return the duration
+        in seconds.
+        """
         self.change(f"/api/articles/{document_id}?fields=slug&branch={BRANCH}", number)
         return self.ask("POST", f"/branches/{BRANCH}/merge")[0]
 

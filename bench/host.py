@@ -1,7 +1,7 @@
 """Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each server runs with one process, four threads, and no access log. The empty app finds its response by the
-request: it sends exactly the bytes that Bifolio sent, and does nothing else.
+Each server runs with one process, four threads, and no access log. For each request, the empty app looks up
+the bytes that Bifolio sent in response to the same request, and sends these bytes.
 """
 
 import logging
@@ -29,7 +29,7 @@ App = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def empty_app(answers: Mapping[str, bytes]) -> App:
-    """Return an app that looks up its responses. `&n=` and everything after it in the query is ignored."""
+    """Return an app that looks up its responses. In the query, `&n=` and everything after it are ignored."""
 
     def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         query = environ.get("QUERY_STRING", "").partition("&n=")[0]
@@ -41,7 +41,7 @@ def empty_app(answers: Mapping[str, bytes]) -> App:
 
 
 def load_app(kind: str, path: Path) -> App:
-    """Return the empty app with the responses in a file, or Bifolio with the site in a folder."""
+    """Return either the empty app, with the responses from a file, or Bifolio, with the site in a folder."""
     if kind == "empty":
         return empty_app(pickle.loads(path.read_bytes()))
     site = open_site(path, Mode.SERVER, records=False).site
@@ -49,7 +49,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """Run Granian: HTTP in Rust (hyper), responses from Python threads."""
+    """Run Granian, which handles HTTP in Rust (hyper), and calls the app in Python threads."""
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",
@@ -64,13 +64,17 @@ def run_granian(app: App, port: int) -> None:
 
 
 def run_waitress(app: App, port: int) -> None:
-    """Run waitress: pure Python; one thread for input and output, the others for responses."""
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)  # otherwise it logs every request that waits
+    """Run waitress, a pure Python server. One thread handles input and output, and the others
+    call the app.
+    """
+    logging.getLogger("waitress.queue").setLevel(
+        logging.ERROR
+    )  # Otherwise, waitress logs every request that has to wait.
     import_module("waitress").serve(app, host=HOST, port=port, threads=THREADS, _quiet=True)
 
 
 def run_gunicorn(app: App, port: int) -> None:
-    """Run gunicorn: pure Python, with `gthread` workers."""
+    """Run gunicorn, a pure Python server, with `gthread` workers."""
     settings = {
         "bind": f"{HOST}:{port}",
         "workers": 1,
@@ -90,7 +94,7 @@ def run_gunicorn(app: App, port: int) -> None:
 
 
 def run_cheroot(app: App, port: int) -> None:
-    """Run Cheroot: pure Python, CherryPy's server."""
+    """Run Cheroot, CherryPy's pure Python server."""
     import_module("cheroot.wsgi").Server((HOST, port), app, numthreads=THREADS).start()
 
 

@@ -1,4 +1,4 @@
-"""Time from a change on disk until it is served."""
+"""Time from a change on disk until the server serves it."""
 
 import json
 import threading
@@ -14,13 +14,15 @@ from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
 EDITS = scaled(41)
-CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # numbers of files that differ in the other branch
+CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # numbers of files that differ on the other branch
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 
 
 def measure(root: Path, sizes: Sizes) -> list[list[str]]:
-    """Return the rows for one site: edits in place, edits by renaming, and git checkouts."""
+    """Return the table's rows for one site: edits in place, edits by renaming a new file, and
+    git checkouts.
+    """
     with bifolio(root) as serving:
         rows = []
         for name, write in (("edit in place", _in_place), ("edit by renaming", _renamed)):
@@ -44,7 +46,7 @@ def _edit(serving: Serving, root: Path, i: int, write: Callable[[Path, str], Non
     path = root / article_path(i)
     lines = path.read_text(encoding="utf-8").split("\n")
     lines[1] = f"title: {title}"
-    time.sleep(0.1)  # until the last edit is completely processed
+    time.sleep(0.1)  # Wait until the previous edit has been processed completely.
     began = time.perf_counter()
     write(path, "\n".join(lines))
     target = f"/api/articles/{article_id(i)}?fields[0]=title"
@@ -67,9 +69,9 @@ def _renamed(path: Path, text: str) -> None:
 
 
 def _checkout(serving: Serving, root: Path, sizes: Sizes, changed: int) -> list[str]:
-    """Measure `git checkout` of a branch in which many files differ."""
+    """Measure `git checkout` with a branch on which many files differ."""
     _make_branch(root, changed)
-    time.sleep(2.0)  # until the server has noticed the new branch
+    time.sleep(2.0)  # Wait until the server has detected the new branch.
     states: set[int] = set()
 
     def arrived(answer: Any) -> bool:
@@ -109,7 +111,7 @@ def _make_branch(root: Path, changed: int) -> None:
 def _poll(
     serving: Serving, path: str, arrived: Callable[[dict[str, dict[str, dict[str, int]]]], bool]
 ) -> None:
-    """Repeat a request until the response is as expected. Raises RuntimeError on timeout."""
+    """Repeat a request until `arrived` returns True for the response. Raises RuntimeError on timeout."""
     connection = serving.connect()
     deadline = time.monotonic() + WAIT_S
     while not arrived(json.loads(fetch(connection, path))):

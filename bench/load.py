@@ -1,4 +1,6 @@
-"""Load generator: sends requests as fast as possible, with wrk if it is installed, otherwise with threads."""
+"""Load generator that sends requests as fast as possible, with the program wrk if it is installed, otherwise
+with threads.
+"""
 
 import shutil
 import subprocess
@@ -13,7 +15,7 @@ from bench.host import HOST
 from bench.serving import Serving, fetch
 from bench.tables import median_and_p99
 
-CONNECTIONS = 4  # not more than Bifolio's threads, so latencies contain no waiting in a queue
+CONNECTIONS = 4  # at most as many as Bifolio's threads, so that no request waits in a queue
 
 _SCRIPT = """
 local paths, n = {}, %(start)d
@@ -35,7 +37,7 @@ end
 
 @dataclass(frozen=True)
 class Result:
-    """Result of one run."""
+    """Result of one run of the load generator."""
 
     rate: float  # responses per second
     median_ms: float
@@ -44,7 +46,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests to send in turn. With `unique`, a number makes each one different from all others."""
+    """Requests to send one after the other. If `unique` is set, each request contains a number that makes it
+    different from all others.
+    """
 
     paths: Sequence[str]
     unique: bool = False
@@ -58,7 +62,9 @@ def generator() -> str:
 def run(
     serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Send requests to a server for some seconds. Each `turn` starts at another place in the list."""
+    """Send requests to a server for some seconds. Each `turn` starts at a different place in the list of
+    requests.
+    """
     start = turn * 1_000_003
     if shutil.which("wrk"):
         return _run_wrk(serving.port, requests, seconds, start, connections)
@@ -82,7 +88,7 @@ def _run_wrk(port: int, requests: Requests, seconds: float, start: int, connecti
             "--duration",
             f"{max(1, round(seconds))}s",
         ]
-        command += ["--timeout", "30s"]  # slow responses are not failures
+        command += ["--timeout", "30s"]  # Slow responses are not treated as failures.
         url = f"http://{HOST}:{port}/"
         done = subprocess.run(
             [*command, "--script", str(script), url], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""Benchmark of loading: from files to an index, compared with a baseline."""
+"""Benchmark of loading files into an index, compared with a baseline."""
 
 import shutil
 import subprocess
@@ -22,12 +22,12 @@ from server.storage.files import walk
 from server.storage.git.times import read_times
 from server.storage.store import Store
 
-CHUNK = 250  # documents per turn, before the other reader's turn
+CHUNK = 250  # documents that one reader reads before it is the other reader's turn
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of loading: documents per second, and the same for the baseline."""
+    """One step of loading: Bifolio's rate in documents per second, and the baseline's rate."""
 
     name: str
     rate: float
@@ -36,7 +36,7 @@ class Step:
 
 
 def measure(root: Path) -> list[Step]:
-    """Return the steps of loading one site, each timed separately, in one process."""
+    """Return the steps of loading one site. All steps run in one process, and each is timed separately."""
     store = _store(root)
     files = sorted(walk(root, store.layout.roots).files)
     n = len(files)
@@ -65,7 +65,7 @@ _LOG = ["git", "log", "-c", "--no-renames", "-z", "--name-only", "--format=%ct",
 
 
 def print_table(measured: dict[int, list[Step]]) -> None:
-    """Print a table for each size of site, and how the rates change with the size."""
+    """Print a table for each size of site, and how the rates change as the site grows."""
     first = next(iter(measured.values()))
     for articles, steps in measured.items():
         rows = []
@@ -84,7 +84,9 @@ def _store(root: Path) -> Store:
 
 
 def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[float, float, list[Document]]:
-    """Return the seconds that Bifolio's reader and a plain one need for the same files, in turns."""
+    """Read the same files with Bifolio's reader and with a plain reader, in turns. Return the seconds that
+    each reader needs, and the documents.
+    """
     ours = plain = 0.0
     documents = []
     for start in range(0, len(files), CHUNK):
@@ -101,7 +103,9 @@ def _read_side_by_side(root: Path, store: Store, files: list[str]) -> tuple[floa
 
 
 def _seconds(work: Callable[[], object], before: Callable[[], object] = lambda: None) -> float:
-    """Return the median duration of some runs; of a single run if it takes seconds."""
+    """Return the median duration of several runs in seconds. If a run takes seconds, only one run is
+    measured.
+    """
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 1.5:
         before()

@@ -1,6 +1,7 @@
-"""Benchmark of several machines: cost of a write by `git.push`, delay until all machines show it, reads.
+"""Benchmark of several machines: the duration of a write for each value of `git.push`, the delay until all
+machines show the write, and reads.
 
-Everything runs on one computer: three machines with two workers each, their git remote and PostgreSQL share
+Everything runs on one computer. Three machines with two workers each, their git remote and PostgreSQL share
 its cores, and there is no network between them.
 """
 
@@ -25,7 +26,7 @@ from tests.postgres import Postgres, postgres
 
 NOTES = 1000
 WRITING_S = scaled_seconds(5)
-# Name of the row, number of machines that write, and clients per machine.
+# The name of the row, the number of machines that write, and the number of clients per machine.
 WRITERS = (("one client", 1, 1), ("8 clients of one machine", 1, 8), ("6 clients of three machines", 3, 2))
 SHOWN = scaled(60)  # number of writes whose delay is measured
 WAIT_S = 30.0
@@ -61,7 +62,7 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
     database.empty()
     with tempfile.TemporaryDirectory(prefix="bifolio-bench-") as folder:
         cluster = Cluster(Path(folder), database, push, notes=NOTES)
-        for machine in cluster.machines:  # A push over git:// has a needless delay of 40 ms.
+        for machine in cluster.machines:  # A push over git:// would be delayed by 40 ms.
             git(machine.root, "remote", "set-url", "origin", str(cluster.remote.repository))
         try:
             cluster.start()
@@ -71,7 +72,9 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
 
 
 def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
-    """Return the rows for one setting: rates of writes, and how soon other machines show a write."""
+    """Return the table rows for one value of `git.push`: the rates of writes, and how soon other machines
+    show a write.
+    """
     with _machines(database, push) as cluster:
         rows = [
             [f"`{push}`", name, *_rate(cluster.machines[:machines], clients)]
@@ -89,9 +92,9 @@ def _spread(seconds: list[float]) -> tuple[str, str]:
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:
-    """Return writes per second, durations, and the number of 503 responses.
+    """Return the number of writes per second, their durations, and the number of 503 responses.
 
-    Each client has its own documents.
+    Each client writes to different documents.
     """
     taken: list[float] = []
     refused: list[int] = []
@@ -105,7 +108,7 @@ def _rate(machines: list[Machine], clients: int) -> list[str]:
             answer = ask(machine, "PUT", f"/api/notes/n{note}", {"data": {"text": f"{client} {number}"}})
             if answer.status == 200:
                 taken.append(time.perf_counter() - began)
-            elif answer.status == 503:  # other machines were faster for too long
+            elif answer.status == 503:  # The write timed out, because other machines always pushed first.
                 refused.append(number)
             else:
                 raise RuntimeError(f"{answer.status} {answer.body}")
@@ -138,7 +141,7 @@ def _shown(cluster: Cluster, number: int) -> float:
 
 
 def _read(database: Postgres) -> None:
-    """Print the reads per second through nginx, with one machine and with three."""
+    """Print the number of reads per second through nginx, with one machine and with three."""
     with _machines(database, "before") as cluster:
         behind = {"one machine": cluster.machines[:1], "three machines": cluster.machines}
         best: dict[str, Result] = {}
@@ -157,7 +160,7 @@ def _read(database: Postgres) -> None:
 
 @contextmanager
 def _nginx(machines: list[Machine]) -> Iterator[Serving]:
-    """Context manager: nginx, configured as in deploy/, in front of some machines."""
+    """Context manager: run nginx in front of some machines, configured as in deploy/."""
     port = free_port()
     lines = NGINX.read_text().replace("listen 80;", f"listen {HOST}:{port};").splitlines()
     servers = "\n".join(f"    server {HOST}:{m.port} max_fails=1 fail_timeout=5s;" for m in machines)

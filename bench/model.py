@@ -1,4 +1,4 @@
-"""Content types of the measured sites: articles, and the types that they refer to."""
+"""Content types of the measured sites: articles, and the content types to which articles refer."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ _COMPONENTS: dict[str, dict[str, Any]] = {
     "shared/quote": {"body": {"type": "text"}, "attribution": {"type": "string"}},
     "shared/callout": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# from plural to: singular, relation to articles, the attribute of articles that it mirrors
+# plural → (singular, relation to articles, the articles' attribute on the other side of this relation)
 REFERRED = {
     "authors": ("author", "oneToMany", "author"),
     "categories": ("category", "oneToMany", "category"),

@@ -1,8 +1,9 @@
 """Quality of the search ranking for questions with known results, compared with SQLite FTS5.
 
-The pages are real documentation and not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a folder
-or .tar.gz that contains `en/`, `fr/` and `de/` with the documentation of Astro. The questions were written
-before anything was measured, based on page titles and on usual names for their subjects.
+The pages are real documentation, which is not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a
+folder or .tar.gz file that contains `en/`, `fr/` and `de/` with the documentation of Astro. The questions
+were written before anything was measured. They are based on page titles and on usual names for the pages'
+subjects.
 """
 
 import json
@@ -57,7 +58,7 @@ QUESTIONS: Sequence[tuple[str, str, str]] = (
     ("de", "YAML Unterstützung", "recipes--add-yaml-support"),
     ("de", "Editor einrichten", "editor-setup"),
 )
-DEPTH = 25  # results further down are not counted
+DEPTH = 25  # Results after this rank are ignored.
 _TYPE = {
     "kind": "collectionType",
     "info": {"singularName": "doc", "pluralName": "docs", "displayName": "Doc"},
@@ -110,7 +111,9 @@ def _make_site(folder: Path, docs: Path) -> Site:
 
 
 def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
-    """Return the same texts in SQLite's full-text index, with its stemmer and without accents."""
+    """Return a database that contains the same texts in SQLite's full-text index, with SQLite's stemmer and
+    without accents.
+    """
     database = sqlite3.connect(file or ":memory:", check_same_thread=False)
     database.execute(
         "CREATE VIRTUAL TABLE pages USING fts5(key UNINDEXED, locale UNINDEXED, title, body,"
@@ -145,7 +148,7 @@ def _bifolio(site: Site) -> Ask:
 
 
 def match(text: str, *, every: bool = True) -> str:
-    """Convert a question to FTS5's query language: all words, or any."""
+    """Convert a question to a query in FTS5's language, which matches all words or any word."""
     return (" AND " if every else " OR ").join(f'"{word}"' for word in split(text))
 
 

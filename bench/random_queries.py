@@ -1,4 +1,6 @@
-"""Random queries of all kinds that a client may send; `bench.worst` searches them for expensive ones."""
+"""Random queries of all kinds that a client can send. `bench.worst` searches for expensive ones
+among them.
+"""
 
 import random
 from collections.abc import Callable
@@ -7,7 +9,7 @@ from urllib.parse import quote
 
 from bench.sites import WORDS
 
-LEVELS = 18  # length of the longest relation paths; brackets need the rest
+LEVELS = 18  # maximum length of relation paths; the remaining levels are needed for brackets
 MOST_PARTS = 900
 RELATIONS = {
     "articles": {"author": "authors", "category": "categories", "tags": "tags", "related": "articles"},
@@ -37,7 +39,7 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """Parts of a query string, and the plural of a type or another path."""
+    """The parts of a query string, and the plural of a content type (or a different path)."""
 
     target: str
     parts: tuple[str, ...]
@@ -54,7 +56,7 @@ class Query:
 
 
 class Chance:
-    """Generator of queries. The same seed gives the same queries."""
+    """Generator of random queries. The same seed produces the same queries."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -66,7 +68,9 @@ class Chance:
         return Query(target, tuple(self._part(target) for _ in range(self.pick([1, 2, 4, 8]))))
 
     def changed(self, query: Query) -> Query:
-        """Return the query with one part removed, a few added, or very many of one kind added."""
+        """Return the query with one part removed, with a few parts added, or with very many parts of one kind
+        added.
+        """
         parts, how = list(query.parts), self.pick(["less", "more", "more", "many"])
         if how == "less":
             parts.remove(self.pick(parts))
@@ -99,7 +103,7 @@ class Chance:
         return " ".join(self._random.choices(WORDS, k=self.pick(counts))) + self.pick(["", "", "zz"])
 
     def _steps(self, target: str, counts: list[int]) -> tuple[list[str], str]:
-        """Return a path through relations, and the type at its end."""
+        """Return a path through relations, and the content type at the end of the path."""
         steps = []
         for _ in range(self.pick(counts)):
             steps.append(self.pick(list(RELATIONS[target])))

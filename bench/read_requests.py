@@ -1,4 +1,4 @@
-"""Requests to measure: each kind as one request to repeat, and as many different ones."""
+"""Requests to measure. For each kind, there is one request to repeat, and many different requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ NESTED = {
 
 @dataclass(frozen=True)
 class Case:
-    """One kind of request: its name, and different requests."""
+    """One kind of request: its name, and different requests of this kind."""
 
     name: str
     paths: Sequence[str]
@@ -54,5 +54,5 @@ def cases(sizes: Sizes) -> list[Case]:
 
 
 def _list(parameters: Mapping[str, str]) -> str:
-    """Return the path of a list, with encoded brackets as clients send them."""
+    """Return the path of a list request. Brackets are percent-encoded, as clients send them."""
     return "/api/articles?" + "&".join(f"{quote(k)}={quote(v)}" for k, v in parameters.items())

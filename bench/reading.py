@@ -1,4 +1,6 @@
-"""Requests per second and latency, compared with an empty app that sends exactly the same bytes."""
+"""Benchmark of reads: requests per second and latency, compared with an empty app that sends exactly the same
+bytes.
+"""
 
 import pickle
 from collections.abc import Sequence
@@ -19,23 +21,27 @@ SECONDS = scaled_seconds(1)  # per turn; the servers alternate
 
 @dataclass(frozen=True)
 class Row:
-    """Measurements of one case: the size of the response, and the turns of Bifolio and of the empty app."""
+    """Measurements for one kind of request: the size of the response, and the results for Bifolio and for the
+    empty app in each turn.
+    """
 
     case: Case
     bytes: float
     turns: Sequence[tuple[Result, Result]]
 
     def ratio(self) -> float:
-        """Bifolio's rate as a share of the empty app's rate; the median of all turns."""
+        """Bifolio's rate as a share of the empty app's rate (the median of all turns)."""
         return median(ours.rate / empty.rate for ours, empty in self.turns)
 
     def cost_ms(self) -> float:
-        """The time that Bifolio adds to one response, in milliseconds."""
+        """The time in milliseconds that Bifolio adds to one response."""
         return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
 
 
 def measure(root: Path, sizes: Sizes, rounds: int) -> None:
-    """Measure every case on one site and print two tables: different requests, and repeated ones."""
+    """Measure every kind of request on one site, and print two tables: for different requests, and for
+    repeated requests.
+    """
     with ExitStack() as stack:
         ours = stack.enter_context(bifolio(root))
         asked = cases(sizes)

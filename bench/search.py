@@ -1,9 +1,9 @@
 """`python -m bench search`: building the index, and searches, compared with `_q` and SQLite FTS5.
 
-The documents have 300 words each, from a vocabulary of 20,000 with the frequencies of natural language: the
-most frequent word occurs a hundred times as often as the hundredth. A measured search includes everything
-except the network: parsing, finding, 25 documents per page, highlighting, and JSON. FTS5 counts, ranks and
-highlights as well.
+The documents have 300 words each, from a vocabulary of 20,000 words with the frequencies of natural language:
+the most frequent word occurs a hundred times as often as the hundredth. A measured search includes everything
+except the network: parsing, finding, 25 documents per page, highlighting, and JSON. FTS5 also counts, ranks
+and highlights matches.
 """
 
 import json
@@ -45,7 +45,7 @@ _TYPE = {
     "info": {"singularName": "page", "pluralName": "pages", "displayName": "Page"},
     "attributes": {"title": {"type": "string"}, "body": {"type": "richtext"}},
 }
-# Queries; a number is the rank of a word by frequency, 0 for the most frequent.
+# Queries. A number is a word's rank by frequency; 0 is the most frequent word.
 Words = Sequence[str]
 Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # name, query, query in FTS5's language
 ASKED: Sequence[Asked] = (
@@ -60,7 +60,7 @@ ASKED: Sequence[Asked] = (
 
 
 def measure(folder: Path, docs: str | None, *, full: bool) -> None:
-    """Measure the speed at every size, then the quality if the pages for it exist."""
+    """Measure the speed at every size. If the pages for it exist, also measure the quality."""
     sizes = (*SIZES, LARGEST) if full else SIZES
     words = _vocabulary()
     built, asked = [], []
@@ -134,7 +134,7 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 
 
 def _feed(site: Site) -> tuple[float, float]:
-    """Return the elapsed time and the processor time until the index is up to date, in seconds."""
+    """Update the index. Return the elapsed time and the processor time in seconds."""
     began, used = time.perf_counter(), _used()
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -151,7 +151,9 @@ def _used() -> float:
 
 
 def _freshness(site: Site, root: Path) -> str:
-    """Return the delay from a file change until the index contains it: median and maximum of EDITS."""
+    """Return the delay between a file change and the moment at which the index contains it: the median and
+    maximum of EDITS changes.
+    """
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
     sync = Sync(site, Timing())
     runner = Runner([sync])

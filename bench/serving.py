@@ -1,4 +1,4 @@
-"""Starts and stops the measured servers, each in its own process on 127.0.0.1."""
+"""Starts and stops the measured servers, each in a separate process on 127.0.0.1."""
 
 import http.client
 import os
@@ -32,7 +32,7 @@ class Serving:
         return http.client.HTTPConnection(HOST, self.port, timeout=30)
 
     def get(self, path: str) -> bytes:
-        """Return the body of a response. Raises RuntimeError for any status except 200."""
+        """Return the body of a response. Raises RuntimeError for any status other than 200."""
         connection = self.connect()
         try:
             return fetch(connection, path)
@@ -40,7 +40,9 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        """Return the resident memory of the largest process below the started one, or its own, in bytes."""
+        """Return the resident memory in bytes of the largest child process, or of the server process if it
+        has no child processes.
+        """
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]
         below = {self.pid}
@@ -51,7 +53,9 @@ class Serving:
 
 
 def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
-    """Return the body of a response on a connection. Raises RuntimeError for any status except 200."""
+    """Send a GET request on a connection and return the response's body. Raises RuntimeError for any status
+    other than 200.
+    """
     connection.request("GET", path)
     answer = connection.getresponse()
     body = answer.read()
@@ -62,10 +66,11 @@ def fetch(connection: http.client.HTTPConnection, path: str) -> bytes:
 
 @contextmanager
 def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
-    """Context manager: `bifolio serve` for a site."""
+    """Context manager: run `bifolio serve` for a site."""
     port = free_port()
     options = ["--workers", str(workers)] if workers else []
-    # If figures are meaningless (a small share), fork the tests' zygote to save time.
+    # With a small BENCH_SHARE, figures are meaningless, so a process that the tests prepare is forked to save
+    # time.
     process = start(root, port, *options, output=subprocess.DEVNULL, real=SHARE == 1)
     with _stopped(process, port) as serving:
         yield serving
@@ -75,7 +80,9 @@ def bifolio(root: Path, workers: int | None = None) -> Iterator[Serving]:
 def hosted(
     server: str, kind: str, path: Path, packages: Path | None = None, workers: int | None = None
 ) -> Iterator[Serving]:
-    """Context manager: one of the compared servers with an app. `packages` is its installation folder."""
+    """Context manager: run an app on one of the compared servers. `packages` is the folder in which the
+    server is installed.
+    """
     port = free_port()
     command = [sys.executable, "-m", "bench.host", server, str(port), kind, str(path)]
     environment = {"PYTHONPATH": str(packages)} if packages else {}
@@ -89,7 +96,9 @@ def hosted(
 def running(
     command: list[str], port: int, environment: Mapping[str, str] | None = None, folder: Path | None = None
 ) -> Iterator[Serving]:
-    """Context manager: a server started by a command. Waits until it listens on the port, and stops it."""
+    """Context manager: start a server with a command, wait until it listens on the port, and stop it at the
+    end.
+    """
     surroundings = {**os.environ, **(environment or {})}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=surroundings, cwd=folder, text=True)
     with _stopped(process, port) as serving:
@@ -98,7 +107,7 @@ def running(
 
 @contextmanager
 def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
-    """Context manager: wait until a process listens, and stop it at the end."""
+    """Context manager: wait until a process listens on the port, and stop the process at the end."""
     try:
         _wait(process, port)
         yield Serving(port, process.pid)
@@ -111,7 +120,7 @@ def _stopped(process: subprocess.Popen[str], port: int) -> Iterator[Serving]:
 
 
 def _wait(process: subprocess.Popen[str], port: int) -> None:
-    """Wait until something listens on a port. Raises RuntimeError if the process ends instead."""
+    """Wait until a process listens on the port. Raises RuntimeError if the process ends instead."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if process.poll() is not None:

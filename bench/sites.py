@@ -1,4 +1,5 @@
-"""Creates the measured sites: the same files on every machine, in a folder of their own.
+"""Creates the measured sites. They contain the same files on every machine, and each site is in a separate
+folder.
 
 Articles are Markdown files of about 2 kB with typical front matter: an author, a category, tags, a component,
 a dynamic zone, and relations to other articles.
@@ -22,13 +23,13 @@ WORDS = _WORDS.split()
 
 @dataclass(frozen=True)
 class Sizes:
-    """Numbers of documents of each kind, for a number of articles."""
+    """The number of documents of each content type, for a given number of articles."""
 
     articles: int
 
     @property
     def authors(self) -> int:
-        """The number of authors: one for fifty articles."""
+        """The number of authors: one for every fifty articles."""
         return max(5, self.articles // 50)
 
     @property
@@ -38,14 +39,14 @@ class Sizes:
 
     @property
     def tags(self) -> int:
-        """The number of tags: one for forty articles. Each article has three tags."""
+        """The number of tags: one for every forty articles. Each article has three tags."""
         return max(10, self.articles // 40)
 
 
 def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
-    """Create a site with some articles at `root`, as a repository with a short history.
+    """Create a site with `articles` articles at `root`, as a git repository with a short history.
 
-    With `small`, articles have 200 bytes instead of 2 kB.
+    If `small` is set, articles have 200 bytes instead of 2 kB.
     """
     sizes, chance = Sizes(articles), random.Random(articles)
     write_types(root)
@@ -131,9 +132,9 @@ createdAt: 2024-01-01T08:00:00.000Z
 
 
 def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
-    """Run git in a site, ignoring the user's configuration, and return its output.
+    """Run git in a site, ignoring the user's configuration. Return the output.
 
-    `given` is its standard input.
+    `given` is git's standard input.
     """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):

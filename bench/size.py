@@ -1,8 +1,8 @@
 """Benchmark of whole sites of several sizes: starts, memory, new searches, and a changed content type.
 
-A table has a column for each size. The time that libyaml needs for the front matter shows how fast the
-machine is. There are two workers. Memory is the proportional set size (PSS), which counts shared memory once.
-Memory and processor time are read from /proc, so this runs only on Linux.
+The table has a column for each size. How fast the machine is can be seen from the time that libyaml needs for
+the front matter. The server has two workers. Memory is the proportional set size (PSS), which counts shared
+memory once. Memory and processor time are read from /proc, so this benchmark runs only on Linux.
 """
 
 import json
@@ -22,8 +22,8 @@ from bench.sites import WORDS
 from bench.tables import show, size
 
 WORKERS = 2
-SEARCHES = scaled(12)  # per kind, after a first search that warms up
-QUIET_S = scaled_seconds(4)  # idle time after which background work counts as finished
+SEARCHES = scaled(12)  # per kind, after a warm-up search
+QUIET_S = scaled_seconds(4)  # After this much idle time, background work is treated as finished.
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"
@@ -32,7 +32,9 @@ Cells = dict[str, str]  # by name of the measurement
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print one table for sites by number of articles. Removes the sites' caches."""
+    """Print one table for all sites. `sites` maps the number of articles to a site. This removes the sites'
+    caches.
+    """
     columns = [_measure_site(root) for root in sites.values()]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
     show("Sites of several sizes", ["articles", *(f"{articles:,}" for articles in sites)], rows)
@@ -50,7 +52,7 @@ def _measure_site(root: Path) -> Cells:
 
 
 def _load_front_matter(root: Path) -> float:
-    """Return the processor time for reading all articles and parsing their front matter, in seconds."""
+    """Read all articles and parse their front matter. Return the processor time in seconds."""
     before = time.process_time()
     for path in (root / "content").rglob("*.md"):
         yaml.load(path.read_text().split("---\n", 2)[1], yaml.CSafeLoader)
@@ -88,7 +90,7 @@ def _use(serving: Serving) -> Cells:
 
 
 def _change(serving: Serving, path: Path) -> Cells:
-    """Add an attribute to the content type of articles, and wait until all workers serve it."""
+    """Add an attribute to the articles' content type, and wait until all workers serve the change."""
     text = path.read_text()
     changed = json.loads(text)
     changed["attributes"]["added"] = {"type": "string"}
@@ -134,20 +136,24 @@ def _processes(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    """Return the processor time of a process and its descendants, including ended ones, in seconds."""
+    """Return the processor time in seconds of a process and its descendants, including those
+    that have ended.
+    """
     return sum(sum(_ticks(one)) for one in _processes(pid)) / TICKS
 
 
 def _ticks(pid: int) -> list[int]:
-    """Return a process's user and system time, and those of its ended children, in clock ticks."""
+    """Return the user and system time of a process and of its ended children, in clock ticks."""
     return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 
 def _cpu_of(serving: Serving, work: Callable[[], object]) -> float:
-    """Return the processor time that a server's threads use during some work, in seconds."""
+    """Do some work, and return the processor time in seconds that the server's threads used
+    during this work.
+    """
 
     def used() -> int:
-        """Return the nanoseconds that /proc reports for all threads."""
+        """Return the nanoseconds that /proc reports for all threads together."""
         found = 0
         for pid in _processes(serving.pid):
             for task in Path(f"/proc/{pid}/task").iterdir():

@@ -1,4 +1,6 @@
-"""Time from the command to the first response: cold (no caches) and warm (no changes)."""
+"""Time from the start command to the first response, for cold starts (without caches) and warm starts
+(without changes).
+"""
 
 import shutil
 import sys
@@ -15,7 +17,7 @@ STARTS = scaled(3, 1)
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the median of a few starts of each kind, for each site."""
+    """Print the median duration of a few starts of each kind, for each site."""
     rows = []
     for articles, root in sites.items():
         cold, warm = [], []

@@ -1,6 +1,7 @@
-"""Benchmark of the studio in Debian's chromium: time to first paint, and to open lists and forms.
+"""Benchmark of the studio in Debian's chromium: the time to the first paint, and the time to open lists and
+forms.
 
-The first visit starts with an empty browser cache; later visits reuse it.
+The first visit starts with an empty browser cache. Later visits reuse the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,7 +46,7 @@ OPENING = {  # by name: start page, link to click, and what to wait for
 
 
 def measure(folder: Path) -> None:
-    """Print the times that a user waits."""
+    """Print how long a user waits."""
     with _browser() as browser, _site(folder) as studio:
         signed_in = signed_in_at(studio, browser)
         _show("First painted, in ms", "the page", _painted(studio, browser, signed_in))
@@ -116,7 +117,7 @@ def _show(title: str, what: str, measured: dict[str, list[float]]) -> None:
 
 @contextmanager
 def _browser() -> Iterator[Any]:
-    # From the extra `studio`, which only this benchmark needs.
+    # The package comes from the extra `studio`, which only this benchmark needs.
     with import_module("playwright.sync_api").sync_playwright() as running:
         launched = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
         yield launched
@@ -125,7 +126,8 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """Context manager: the repository's site with more articles, and two types with 60 attributes.
+    """Context manager: serve the repository's site with more articles, and with two content types that have
+    60 attributes.
 
     One in ten articles is a draft.
     """

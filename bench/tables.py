@@ -5,7 +5,7 @@ from statistics import median, quantiles
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
-    """Print one table. The first column is text, all others are numbers."""
+    """Print one table. The first column contains text, and all others contain numbers."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     print(f"\n### {title}\n")
     print(_line(head, widths))
@@ -42,7 +42,7 @@ def ratio(value: float) -> str:
 
 
 def median_and_p99(taken: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile. In the smallest runs there may be only one value."""
+    """Return the median and the 99th percentile. In the smallest runs, `taken` may contain only one value."""
     if len(taken) < 2:
         return taken[0], taken[0]
     return median(taken), quantiles(taken, n=100)[98]

@@ -1,4 +1,4 @@
-"""Benchmark of webhooks: delay until a receiver gets a change, and deliveries per second."""
+"""Benchmark of webhooks: the delay until a receiver is notified of a change, and deliveries per second."""
 
 import json
 import os
@@ -17,12 +17,12 @@ from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
 EDITS = scaled(100)  # sequentially
-AT_ONCE = scaled(900)  # documents that change together; more would become one summary event
+AT_ONCE = scaled(900)  # documents that change together; a larger change would be joined into one event
 WAIT_S = 60.0
 
 
 class Receiver(ThreadingHTTPServer):
-    """Receives deliveries, and records when each document's title arrived."""
+    """HTTP server that receives deliveries, and records when each document's title arrived."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -33,7 +33,7 @@ class Receiver(ThreadingHTTPServer):
         self.changed = threading.Condition()
 
     def wait(self, title: str) -> float:
-        """Return the time when a title arrived. Raises RuntimeError on timeout."""
+        """Wait until a title has arrived. Return the time of arrival. Raises RuntimeError on timeout."""
         with self.changed:
             if not self.changed.wait_for(lambda: title in self.titles, WAIT_S):
                 raise RuntimeError(f"{title} was not delivered")
@@ -83,7 +83,7 @@ def _receiving() -> Iterator[Receiver]:
 
 
 def _edit(receiver: Receiver, root: Path, number: int) -> float:
-    """Return the seconds from an edit on disk until the receiver gets it."""
+    """Edit a document on disk. Return the seconds until the receiver is notified."""
     time.sleep(0.15)
     title = f"Edited {number}"
     began = time.perf_counter()
@@ -92,7 +92,7 @@ def _edit(receiver: Receiver, root: Path, number: int) -> float:
 
 
 def _rate(receiver: Receiver, root: Path) -> float:
-    """Return deliveries per second if many documents change at the same time."""
+    """Change many documents at the same time. Return the number of deliveries per second."""
     for number in range(AT_ONCE):
         _write(root, number, f"Again {number}")
     last = max(receiver.wait(f"Again {number}") for number in range(AT_ONCE))

@@ -1,7 +1,7 @@
-"""`python -m bench worst`: searches for the most expensive queries that any client may send.
+"""`python -m bench worst`: searches for the most expensive queries that any client can send.
 
 It starts with random queries in this process, and repeatedly changes the most expensive ones. Then eight
-clients send the worst queries to a server at the same time, while another client's requests are timed.
+clients send the worst queries to a server at the same time, while a different client's requests are timed.
 """
 
 import threading
@@ -24,14 +24,16 @@ from server.service.opening import Mode, open_site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = scaled(20)  # queries per round that are changed further
+BEST = scaled(20)  # number of queries per round that are changed again
 RANDOM = scaled(150)  # random queries at the start
 ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class Cost(NamedTuple):
-    """Cost of one query: processor time in seconds, peak memory in bytes, and the response's size."""
+    """Cost of one query: processor time in seconds, peak memory in bytes, and size of the
+    response in bytes.
+    """
 
     seconds: float
     memory: int
@@ -40,12 +42,19 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Responds to queries in this process like a worker, each time with empty caches."""
+    """Measures queries in this process. Queries are processed as in a worker, but each time with empty
+    caches.
+    """
 
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
-        for column in ("title", "slug", "summary", "body"):  # warm-up: texts are joined for searching once
+        for column in (
+            "title",
+            "slug",
+            "summary",
+            "body",
+        ):  # warm-up: the texts are joined for searching only once
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
 
     def of(self, query: Query) -> Cost:
@@ -72,7 +81,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
-    """Print the worst queries, and how long another client waits while they are sent."""
+    """Print the worst queries, and how long a different client waits while these queries are sent."""
     worst = search(Costs(root), queries)
     rows = [
         [
@@ -90,7 +99,9 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
-    """Return the most expensive queries, by time and memory in turn."""
+    """Return the most expensive queries, alternating between those that need the most time and those that
+    need the most memory.
+    """
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
         query = chance.query() if len(known) < RANDOM else chance.changed(chance.pick(_worst(known))[0])
@@ -114,7 +125,9 @@ def _memory(name: str) -> int:
 
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
-    """Print the latency of simple requests, without and with eight clients that send the worst queries."""
+    """Print the latency of simple requests, first without load, then while eight clients send the worst
+    queries.
+    """
     with bifolio(root, workers=2) as serving:
         ended = threading.Event()
         alone = _timed(serving, Sizes(articles))
@@ -139,7 +152,7 @@ def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
 
 
 def _timed(serving: Serving, sizes: Sizes) -> tuple[float, float, float]:
-    """Return the median, 99th percentile and maximum latency on one connection, in seconds."""
+    """Return the median, 99th percentile and maximum latency of requests on one connection, in seconds."""
     taken, end, number = [], time.monotonic() + CROWD_S, 0
     while time.monotonic() < end:
         number += 1

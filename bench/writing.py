@@ -1,4 +1,6 @@
-"""Benchmark of writes through the API, with every byte flushed to disk: by size of site, and during reads."""
+"""Benchmark of writes through the API, with every byte flushed to disk: for each size of site, and during
+reads.
+"""
 
 import http.client
 import json
@@ -21,7 +23,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the duration of a create and an update for each size, and the effect of writes on readers."""
+    """Print the duration of a create and an update for each size of site, and how writes affect readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
@@ -42,7 +44,7 @@ def measure(sites: dict[int, Path]) -> None:
 
 
 def _committed(root: Path, sizes: Sizes) -> None:
-    """Print the cost of a commit per write, compared with writes without commits."""
+    """Print the duration of writes with a commit for each write, compared with writes without commits."""
     rows = []
     settings = root / "site.yaml"
     before = settings.read_text()
@@ -69,7 +71,7 @@ def writing_token(root: Path) -> str:
 
 
 def _synced(root: Path) -> float:
-    """Return the seconds for writing and flushing one small file on the same disk."""
+    """Write one small file to the same disk and flush it. Return the duration in seconds."""
     path = root / "synced.tmp"
     began = time.perf_counter()
     with path.open("wb") as file:

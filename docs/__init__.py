@@ -1,1 +1,1 @@
-"""The documentation, and the tools that keep it up to date: `python -m docs`."""
+"""The documentation, and the tools that keep it up to date (`python -m docs`)."""

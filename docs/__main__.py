@@ -1,7 +1,7 @@
-"""`python -m docs` checks README.md and docs/*.md against the code; `--write` updates them.
+"""`python -m docs` checks README.md and docs/*.md against the code, and `--write` updates them.
 
 Tables are generated from the code (docs/tables.py). Every command in a ```console block is run in a copy of
-the repository's site, and its output is compared (docs/examples.py).
+the repository's site, and its output is compared with the output in the page (docs/examples.py).
 """
 
 import argparse
@@ -18,11 +18,11 @@ from docs.tables import with_tables
 from tests.signals import restore_in_children
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES_AT_ONCE = 4  # a page spends half of its time waiting for a site to load a change
+PAGES_AT_ONCE = 4  # Half of a page's time is spent waiting until a site has loaded a change.
 
 
 def main() -> int:
-    """Check or rewrite the pages. When checking, the exit status is 1 if a page is outdated."""
+    """Check or rewrite the pages. If a page is outdated, a check returns the exit status 1."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
     parser.add_argument("--write", action="store_true", help="rewrite outdated pages")
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _look(page: Path, formats: Path, *, write: bool) -> bool:
-    """Check or rewrite a page. Returns whether it was outdated."""
+    """Check or rewrite a page. Return whether the page was outdated."""
     text = page.read_text(encoding="utf-8")
     true = with_answers(ROOT, with_tables(text), formats)
     if true == text:

@@ -1,4 +1,6 @@
-"""The command `bifolio` in examples: runs in a fork of a process that has imported it (docs/forks.py)."""
+"""The command `bifolio` in examples. It runs in a fork of a process that has already imported Bifolio
+(docs/forks.py).
+"""
 
 import os
 import signal
@@ -11,7 +13,9 @@ folder, environment = os.getcwd(), dict(os.environ)
 told = {"arguments": sys.argv[1:], "environment": environment, "folder": folder}
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forks:
     forwarded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    signal.pthread_sigmask(signal.SIG_BLOCK, forwarded)  # until the id of the fork is known
+    signal.pthread_sigmask(
+        signal.SIG_BLOCK, forwarded
+    )  # Signals are blocked until the id of the fork is known.
     forks.connect(environment["BIFOLIO_FORKS"])
     socket.send_fds(forks, [dumps(told).encode()], [0, 1, 2])
     pid = int(forks.recv(20))

@@ -1,17 +1,17 @@
-"""Runs the examples in a page: the commands in its ```console blocks, and compares their output.
+"""Runs the commands in a page's ```console blocks, and compares their output with the page.
 
 A ```bash block is run as a whole: it has no prompts and prints nothing, so readers can paste it. Readers can
-also paste a ```console block, so its commands run without pauses; if a command must wait for another one's
-effect, the block contains the wait. Between blocks, one second passes, because readers need time as well, and
-the server must load changed files.
+also paste a ```console block, so the commands in a block run without pauses. If a command must wait for the
+effect of a previous command, the block itself contains the wait. Between two blocks, one second passes,
+because readers also need time, and the server must load changed files.
 
-The commands in a page run in one shell, in order, in a copy of the repository's site. The copy is its own git
-repository and is being served. `bifolio serve` in an example is stopped as soon as it serves; in the
-background, it runs until the end of the page. A page with `<!-- in an empty folder -->` starts in an empty
-folder without a server.
+The commands in a page run in one shell, in order, in a copy of the repository's site. The copy is a separate
+git repository, and a server serves it. If `bifolio serve` in an example runs in the foreground, it is stopped
+as soon as it serves. If it runs in the background, it runs until the end of the page. A page with `<!-- in an
+empty folder -->` starts in an empty folder without a server.
 
-After each pause in an example, the page waits until its servers are idle (docs/settled.py), because on a busy
-machine a second is not enough.
+After each pause, the page waits until its servers are idle (docs/settled.py), because one second is not
+enough on a busy machine.
 """
 
 import os
@@ -39,7 +39,7 @@ _MARK = "\x01"
 MAX_PAGE_S = 240
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
-_KEY = re.compile(r"(?<=studio\?key=)\S+")  # gives access to the studio
+_KEY = re.compile(r"(?<=studio\?key=)\S+")  # This key gives access to the studio.
 # Output that differs in each run: a page is not rewritten if only this differs.
 _VARIES = re.compile(
     r"bifolio_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
@@ -71,7 +71,9 @@ _BETWEEN_BLOCKS = "sleep 1"
 
 
 def make_formats(root: Path, folder: Path) -> Path:
-    """Generate the formats of the site's pictures, which each page's copy of the site reuses."""
+    """Generate the formats (resized variants) of the site's pictures. The site copies for all pages reuse
+    them.
+    """
     _copy_site(root, folder / "site", None)
     command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": str(root)}, check=True, capture_output=True)
@@ -79,7 +81,9 @@ def make_formats(root: Path, folder: Path) -> Path:
 
 
 def with_answers(root: Path, page: str, formats: Path) -> str:
-    """Return the page with the current output of its commands, or unchanged if only variable parts differ."""
+    """Return the page with the current output of its commands. If only variable parts of the output differ,
+    the page is unchanged.
+    """
     blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
         return page
@@ -107,7 +111,9 @@ def _commands_of(block: re.Match[str]) -> list[tuple[str, str]]:
 
 
 def _commands(block: str) -> list[tuple[str, str]]:
-    """Return the commands in a block, each with the text below it. A line that ends in \\ continues."""
+    """Return the commands in a block, each with the text below it. A line that ends in \\ continues on the
+    next line.
+    """
     found: list[tuple[str, str]] = []
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         lines = part.splitlines(keepends=True)
@@ -153,15 +159,15 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
 
 
 def _output_of(shell: subprocess.Popen[str], folder: str) -> tuple[str, bool]:
-    """Return the output of a page's shell, and whether it ended in time.
+    """Return the output of a page's shell, and whether the shell ended in time.
 
-    On timeout, kills the page's processes.
+    On timeout, the page's processes are killed.
     """
     try:
         return shell.communicate(timeout=MAX_PAGE_S)[0], True
     except subprocess.TimeoutExpired:
         for process in processes_in(folder):
-            with suppress(ProcessLookupError):  # The process has just ended.
+            with suppress(ProcessLookupError):  # The process has already ended.
                 os.kill(int(process), signal.SIGTERM)
         return shell.communicate()[0], False
 
@@ -216,7 +222,7 @@ def _nothing(folder: Path) -> Iterator[str]:
 def _served(root: Path, site: Path, formats: Path) -> Iterator[str]:
     _copy_site(root, site, formats)
     port = free_port()
-    command = [*COMMAND, "serve", "--workers", "1"]  # one worker is enough and starts faster
+    command = [*COMMAND, "serve", "--workers", "1"]  # One worker is enough, and starts faster.
     command += ["--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
     with log.open("w") as out:

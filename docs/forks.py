@@ -1,8 +1,9 @@
-"""Process that has imported Bifolio and is forked for each `bifolio` command in a page.
+"""Process that has imported Bifolio, and is forked for each `bifolio` command in a page.
 
-A short command takes 0.7 s, of which imports take 0.6 s, and the pages contain about 150 commands. The
+A short command takes 0.7 s, including 0.6 s for imports, and the pages contain about 150 commands. The
 command itself is `bifolio.py` in this folder, which imports almost nothing: it sends its arguments,
-environment, folder and open files to this process, forwards signals, and exits with the fork's status.
+environment, folder and open files to this process, forwards signals to the fork, and exits with the fork's
+exit status.
 """
 
 import json
@@ -35,7 +36,7 @@ if serve(int(sys.argv[1])):
 
 @contextmanager
 def forking(folder: Path) -> Iterator[None]:
-    """Context manager: let COMMAND run `bifolio` in forks. The socket is in the folder."""
+    """Context manager: make COMMAND run `bifolio` in forks. `folder` will contain the socket."""
     path = folder / "forks"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(path))
@@ -51,12 +52,12 @@ def forking(folder: Path) -> Iterator[None]:
 
 
 def serve(descriptor: int) -> bool:
-    """Fork for each connection, and report the exit status when the fork ends. Returns True in each fork."""
+    """Fork for each connection, and report the fork's exit status when it ends. Returns True in each fork."""
     for module in MODULES:
         import_module(module)
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=descriptor)
-    running: dict[int, tuple[int, socket.socket]] = {}  # by descriptor of the process
+    running: dict[int, tuple[int, socket.socket]] = {}  # by the process's file descriptor
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     while True:
@@ -84,12 +85,12 @@ def serve(descriptor: int) -> bool:
 def _tell_status(process: int, pid: int, asked: socket.socket) -> None:
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.close(process)
-    with asked, suppress(BrokenPipeError):  # the command was killed
+    with asked, suppress(BrokenPipeError):  # The command was killed.
         asked.send(str(status if status >= 0 else 128 - status).encode())
 
 
 def _become(told: dict[str, Any], files: list[int], asked: socket.socket) -> None:
-    """Give a fork the command's open files, arguments, environment and folder."""
+    """Set the fork's open files, arguments, environment and folder to those of the command."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)

@@ -1,4 +1,4 @@
-"""Licences of all packages in an installation: Python packages, and npm packages in the studio."""
+"""Licences of all packages in an installation: Python packages, and the npm packages in the studio."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LICENCES = dict(line.split("\t") for line in (_HERE / "licences.tsv").read_text(
 
 @dataclass(frozen=True)
 class BundledPackage:
-    """An npm package that `make vendor` has bundled into a file of the studio."""
+    """An npm package that `make vendor` has bundled into one of the studio's files."""
 
     file: str
     name: str
@@ -22,7 +22,7 @@ class BundledPackage:
 
 
 def bundled_packages() -> Iterator[BundledPackage]:
-    """Yield the npm packages in every bundle, with their exact versions."""
+    """Yield the npm packages in all bundles, with their exact versions."""
     for file, bundle in json.loads(_MANIFEST.read_text()).items():
         for package in bundle["packages"]:
             yield BundledPackage(file, package["name"], package["version"], package["licence"])

@@ -1,6 +1,7 @@
 """Messages of commands, settings, schemas and `bifolio check`, collected from the source code.
 
-A message is an argument of a call that raises or reports a problem. Variable parts are replaced by `…`.
+A message is an argument in a call that raises an error or reports a problem. Variable parts of a message are
+replaced with `…`.
 """
 
 import ast
@@ -30,7 +31,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "messages of commands": ("commands", "tools"),
 }
-# By function: the positions of the arguments with the message and the fix.
+# By function: the positions of the arguments that contain the message and the fix.
 _CALLS: Mapping[str, tuple[int, int]] = {
     "SetupError": (2, 3),
     "Problem": (2, 3),
@@ -43,13 +44,13 @@ _CALLS: Mapping[str, tuple[int, int]] = {
     "_refusal": (1, 2),
     "_warn": (0, 1),
 }
-MAX_DEPTH = 3  # Limit for following names that are assigned to each other.
+MAX_DEPTH = 3  # limit for following names that are assigned to other names
 _ELLIPSES = re.compile(r"…(?:[\s.:/]*…)+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A problem's message and its fix ("" if there is none)."""
+    """A problem's message and fix. If there is no fix, it is ""."""
 
     text: str
     fix: str
@@ -97,7 +98,7 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _assigned(nodes: list[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """Return the expressions that some statements assign to each name."""
+    """Return, for each name, the expressions that the statements assign to it."""
     found: dict[str, list[ast.expr]] = {}
     for node in nodes:
         if isinstance(node, ast.Assign):
@@ -115,7 +116,9 @@ def _assign(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]])
 
 
 def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) -> list[str]:
-    """Return the possible texts of an expression, with `…` for parts that are not literals."""
+    """Return the strings that an expression may produce. Parts that are not literals are
+    replaced with `…`.
+    """
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, str) else []
     if isinstance(node, ast.JoinedStr):
@@ -131,7 +134,7 @@ def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) 
     if isinstance(node, ast.Call) and _name_of(node) == "suggestion":
         return ['did you mean "…"?']
     if isinstance(node, ast.Name) and depth < MAX_DEPTH:
-        # Use the nearest assignment above; module constants may be below.
+        # Use the nearest assignment above. Only the constants of a module may be assigned below.
         before = [value for value in known.get(node.id, ()) if value.lineno < node.lineno]
         for value in (before or known.get(node.id, []))[-1:]:
             return _texts(value, known, depth + 1)

@@ -1,4 +1,5 @@
-"""The packages of `server/`, lowest first. A module imports only from its own package and from earlier ones.
+"""The packages in `server/`, lowest first. A module imports only from the same package and from packages
+earlier in this list.
 
 Modules outside any package are below all packages. If a package contains other packages, these are listed
 separately.
@@ -32,9 +33,9 @@ PACKAGES = (
 
 
 def modules(package: str) -> list[str]:
-    """Return the names of the modules and packages directly in a package (`api.routes`).
+    """Return the names of the modules and packages directly in a package, such as `api.routes`.
 
-    "" is `server/` itself.
+    The package "" is `server/` itself.
     """
     folder = SERVER / package.replace(".", "/")
     plain = {path.stem for path in folder.glob("*.py")} - {"__init__", "__main__"}
@@ -48,8 +49,8 @@ def about(package: str) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
-# Modules that are imported on first use (`import_module`), and why. All other imports are at the top of their
-# modules. tests/test_architecture.py checks that this list is complete.
+# Modules that are imported when they are first needed (with `import_module`), and why. All other imports are
+# at the top of their modules. tests/test_architecture.py checks that this list is complete.
 LAZY = {
     "server.commands.*": "Only the called command is loaded, so `bifolio --help` starts fast.",
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB. Loaded when there is a search index.",

@@ -1,7 +1,8 @@
 """`python docs/settled.py FOLDER`: waits until all processes that work in a folder are idle.
 
-They are idle if all their threads were asleep at every check for a while. A thread that waits for a processor
-counts as running. A process that waits for a time, such as for a retry, counts as idle.
+The processes are idle if all their threads were asleep at every check for a while. A thread that is waiting
+for a processor is treated as running. A process that is waiting for a certain time, such as for a retry, is
+treated as idle.
 """
 
 import os
@@ -13,17 +14,17 @@ QUIET_S, PAUSE_S, LONGEST_S = 0.3, 0.02, 20.0
 
 
 def is_busy(folder: str) -> bool:
-    """Return whether a process in the folder has a thread that is running or waiting for a disk."""
+    """Return whether a process in the folder has a thread that is running, or that is waiting for a disk."""
     return any(state in "RD" for pid in processes_in(folder) for state in _states(pid))
 
 
 def processes_in(folder: str) -> Iterator[str]:
-    """Yield the ids of other processes whose current folder is inside the folder."""
+    """Yield the ids of all other processes whose current folder is `folder` or inside it."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             inside = f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")
         except OSError:
-            continue  # it has ended, or belongs to another user
+            continue  # The process has ended, or belongs to another user.
         if inside and int(pid) != os.getpid():
             yield pid
 
@@ -34,7 +35,7 @@ def _states(pid: str) -> Iterator[str]:
             with open(f"/proc/{pid}/task/{task}/stat", encoding="utf-8", errors="replace") as file:
                 yield file.read().rpartition(")")[2].split()[0]
     except OSError:
-        return  # it has ended
+        return  # The process has ended.
 
 
 if __name__ == "__main__":

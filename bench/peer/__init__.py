@@ -1,1 +1,1 @@
-"""Servers that Bifolio is compared with: `make bench-peers`."""
+"""The servers with which Bifolio is compared: `make bench-peers`."""

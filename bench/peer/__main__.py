@@ -1,9 +1,9 @@
 """`python -m bench.peer` (`make bench-peers`): compares Bifolio's speed with Strapi and json-server.
 
-All three are installed, filled with the same documents and measured in turns on 127.0.0.1, in one run. The
-first run takes minutes, because npm installs and compiles; the result is stored in a cache folder. With
-`--stand-in`, a second Bifolio is filled over its API and measured in place of Strapi, to check quickly that
-the command works.
+All three are installed, filled with the same documents, and measured in alternating turns on 127.0.0.1, in
+one run. The first run takes minutes, because npm installs and compiles packages. The installed packages are
+stored in a cache folder. With `--stand-in`, a second Bifolio is filled through its API and measured in place
+of Strapi, to check quickly that the command works.
 """
 
 import argparse
@@ -35,7 +35,7 @@ BEGAN = time.perf_counter()
 
 
 def main() -> int:
-    """Run the command. Returns the exit status."""
+    """Run the command. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.peer", description=__doc__)
     parser.add_argument("--articles", type=int, default=scaled(1000, LEAST))
     parser.add_argument("--rounds", type=int, default=scaled(3, 1), help="how many turns each of them gets")
@@ -86,7 +86,7 @@ def _measure(folder: Path, options: argparse.Namespace) -> list[dict[str, object
 def _stand_in(
     folder: Path, root: Path, documents: filling.Documents
 ) -> Iterator[tuple[Serving, filling.Ids]]:
-    """Context manager: a second Bifolio, filled in the same way as Strapi."""
+    """Context manager: run a second Bifolio, filled in the same way as Strapi."""
     other = folder / "stand-in"
     shutil.copytree(root / "content-types", other / "content-types")
     shutil.copyfile(root / "site.yaml", other / "site.yaml")
@@ -98,7 +98,7 @@ def _stand_in(
 
 @contextmanager
 def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving, filling.Ids]]:
-    """Context manager: Strapi, filled with the documents. A project that was filled before is reused."""
+    """Context manager: run Strapi, filled with the documents. A project that was filled before is reused."""
     packages, types = install_strapi(), root / "content-types"
     parts = [json.dumps(documents).encode()]
     parts += [path.read_bytes() for path in sorted(APP.rglob("*")) if path.is_file()]
@@ -115,7 +115,7 @@ def _filled(root: Path, documents: filling.Documents) -> Iterator[tuple[Serving,
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error; standard output contains only the tables."""
+    """Print progress to standard error, because standard output contains only the tables."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Sends the same requests to all three servers: first to compare the responses, then to measure."""
+"""Sends the same requests to all three servers: first to compare the responses, then to measure the speed."""
 
 import json
 import pickle
@@ -29,7 +29,7 @@ class Servers:
     json_server: Serving
 
     def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
-        """Return each server by name, with its requests for a row."""
+        """Return each server by name, together with its requests for a row of the table."""
         return {
             "bifolio": (self.bifolio, row.bifolio),
             "strapi": (self.strapi, row.strapi),
@@ -49,7 +49,7 @@ def check(servers: Servers, asked: Sequence[Row]) -> None:
             if _told(ours) != _told(reference) or ours["meta"] != reference["meta"]:
                 raise RuntimeError(f"{row.name}: other documents at {unquote(row.strapi[i])}")
             same = _told({"data": third}) == _told(ours)
-            if not same and row.name != "_q":  # json-server also searches ids and numbers
+            if not same and row.name != "_q":  # json-server also searches ids and numbers.
                 raise RuntimeError(f"{row.name}: other documents at {row.json_server[i]}")
 
 
@@ -61,7 +61,7 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
-    """Measure every row in turns and print two tables. Returns their figures, to store as JSON."""
+    """Measure every row in turns and print two tables. Return the figures in the tables, to store as JSON."""
     answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
@@ -83,7 +83,7 @@ def measure(
 def _turns(
     each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
 ) -> Turns:
-    """Run all turns. The first one is not counted, because JIT compilers speed up later ones."""
+    """Run all turns. The first turn is not counted, because JIT compilers make later turns faster."""
     turns: Turns = {name: [] for name in each}
     for turn in range(rounds if unique or SHARE < 1 else rounds + 1):
         for name, (serving, paths) in each.items():
@@ -93,7 +93,9 @@ def _turns(
 
 
 def _figures(row: Row, kind: str, length: int, turns: Turns) -> dict[str, Any]:
-    """Return the figures of one row: each server's, and Bifolio's ratio to each other server."""
+    """Return the figures for one row: the results for each server, and the ratio between Bifolio and each
+    other server.
+    """
     servers = {
         name: {
             "rate": round(median(r.rate for r in results), 1),

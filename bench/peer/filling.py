@@ -1,4 +1,4 @@
-"""Fills the other servers with the documents that Bifolio serves, over their API or file."""
+"""Fills the other servers with the documents that Bifolio serves, through their API or their data file."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ _PAGE = 100
 
 
 def read_documents(serving: Serving) -> Documents:
-    """Return every document that Bifolio serves, in its order."""
+    """Return every document that Bifolio serves, in the same order."""
     return {plural: list(_pages(serving, plural)) for plural in (*REFERRED, "articles")}
 
 
@@ -33,7 +33,7 @@ def _pages(serving: Serving, plural: str) -> Iterator[dict[str, Any]]:
 
 
 def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callable[[str], None]) -> Ids:
-    """Create every document through the API in order, then relate articles to each other."""
+    """Create every document through the API in order, then add the relations between articles."""
     ids: Ids = {}
     api = Api(serving.port, token)
     for plural, found in documents.items():
@@ -67,14 +67,16 @@ def _without_ids(value: Any) -> Any:
 
 
 class Api:
-    """Client for a JSON API, with a token, on one connection."""
+    """Client for a JSON API. It uses a token and one connection."""
 
     def __init__(self, port: int, token: str) -> None:
         self._connection = http.client.HTTPConnection(HOST, port, timeout=60)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
 
     def send(self, method: str, path: str, data: object) -> Any:
-        """Return the data in the response. Raises RuntimeError if it is an error."""
+        """Send a request and return the data in the response. Raises RuntimeError if the response is an
+        error.
+        """
         self._connection.request(method, path, json.dumps({"data": data}), self._headers)
         answer = self._connection.getresponse()
         body = answer.read()
@@ -84,7 +86,7 @@ class Api:
 
 
 def write_db(path: Path, documents: Documents) -> None:
-    """Write json-server's file: the same documents, with the ids of related ones."""
+    """Write json-server's data file, which contains the same documents with the ids of related documents."""
     db: dict[str, list[dict[str, Any]]] = {}
     for plural, found in documents.items():
         db[plural] = []

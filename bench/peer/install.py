@@ -1,4 +1,4 @@
-"""Installs the other servers from npm, once, in a cache folder outside the repository."""
+"""Installs the other servers from npm, only once, in a cache folder outside the repository."""
 
 import json
 import os
@@ -13,13 +13,13 @@ _COMPILED = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
 
 
 def cache() -> Path:
-    """Return the cache folder: $BIFOLIO_PEERS, or a folder in the user's cache."""
+    """Return the cache folder: $BIFOLIO_PEERS, or a folder in the user's cache folder."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get("BIFOLIO_PEERS") or Path(home, "bifolio", "peers"))
 
 
 def node() -> str | None:
-    """Return the path of Node.js if it and npm are installed, else None."""
+    """Return the path of Node.js if both Node.js and npm are installed. Otherwise, return None."""
     return shutil.which("node") if shutil.which("npm") else None
 
 
@@ -40,7 +40,7 @@ def install_json_server() -> Path:
 
 
 def _install(folder: Path, package: dict[str, object]) -> None:
-    """Run `npm install` for a package.json, unless that was done before. The first run takes minutes."""
+    """Run `npm install` for a package.json, unless this has been done before. The first run takes minutes."""
     text, done = json.dumps(package, indent=2), folder / "installed.json"
     if done.exists() and done.read_text() == text:
         return

@@ -1,4 +1,4 @@
-"""Runs json-server with a db.json."""
+"""Runs json-server with a data file (db.json)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from bench.serving import Serving, free_port, running
 
 @contextmanager
 def json_server(packages: Path, db: Path) -> Iterator[Serving]:
-    """Context manager: json-server without an access log."""
+    """Context manager: run json-server without an access log."""
     port = free_port()
     script = packages / "node_modules/json-server/lib/cli/bin.js"
     command = [node() or "node", str(script), "--quiet", "--host", HOST, "--port", str(port), str(db)]

@@ -1,8 +1,9 @@
 """Recorded responses of another server in a file, and a server that plays them back.
 
-A recording replaces the other server's packages. A response is found by its request and its conversation, so
-a run may leave requests out. A request that is not in the recording gets the status 599. A repeated request
-gets its recorded responses in order, and after the last one always that one.
+With a recording, the other server need not be installed. A response is found by its request and its
+conversation, so a run can omit requests. A request that is not in the recording gets the status 599. If a
+request is repeated, its recorded responses are returned in order. After that, the last response is returned
+each time.
 """
 
 import http.client
@@ -33,8 +34,8 @@ _MATTER = (
 def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
     """Return the key that identifies a request.
 
-    The body of a form is not part of it, because it contains pictures whose bytes depend on the library that
-    makes them.
+    The key ignores the body of a form, because it contains pictures whose bytes depend on the library that
+    creates them.
     """
     known = {name.lower(): value for name, value in headers.items()}
     told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
@@ -44,7 +45,7 @@ def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) 
 
 @dataclass
 class Recording:
-    """Responses by conversation and key. Equal ones are stored once."""
+    """Recorded responses by conversation and request key. Identical responses are stored once."""
 
     answers: list[Any] = field(default_factory=list)  # status, headers, body
     asked: dict[str, dict[str, list[int]]] = field(default_factory=dict)
@@ -52,11 +53,11 @@ class Recording:
     _known: dict[str, int] = field(default_factory=dict)
 
     def begin(self, case: str) -> None:
-        """Start another conversation."""
+        """Start a new conversation."""
         self._case = case
 
     def add(self, asked: str, status: int, headers: Message, body: bytes) -> None:
-        """Add a response."""
+        """Add a response to the request with the key `asked`."""
         answer = [status, compared(headers), body.decode()]
         text = json.dumps(answer)
         if text not in self._known:
@@ -65,14 +66,14 @@ class Recording:
         self.asked.setdefault(self._case, {}).setdefault(asked, []).append(self._known[text])
 
     def write(self, path: Path) -> None:
-        """Write the recording, one response per line."""
+        """Write the recording to a file, one response per line."""
         lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in self.answers)
         path.write_text(f'{{"asked": {json.dumps(self.asked)},\n"answers": [\n{lines}\n]}}\n', "utf-8")
 
 
 @dataclass(frozen=True)
 class Playing:
-    """A server that plays a recording back."""
+    """A running server that plays back a recording."""
 
     serving: Serving
 
@@ -91,7 +92,7 @@ class Playing:
 
 @contextmanager
 def playing(file: Path) -> Iterator[Playing]:
-    """Context manager: a process that plays a recording back."""
+    """Context manager: run a server process that plays back a recording."""
     port = free_port()
     command = [sys.executable, "-m", "bench.peer.recording", str(file), str(port)]
     with running(command, port) as serving:
@@ -137,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Play back the recording named by the first argument, on the port in the second argument."""
+    """Play back a recording. The first command-line argument is its file, and the second is the port."""
     found = json.loads(Path(sys.argv[1]).read_bytes())
     _Handler.recording = Recording(found["answers"], found["asked"])
     ThreadingHTTPServer((HOST, int(sys.argv[2])), _Handler).serve_forever()

@@ -1,6 +1,6 @@
 """The same requests in the form that each of the three servers expects.
 
-Each row has as many different requests as the content allows, at most DIFFERENT.
+Each row of the tables has as many different requests as the content allows, at most DIFFERENT.
 """
 
 import random
@@ -22,7 +22,9 @@ _EXPANDED = "_expand=author&_expand=category"
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of request: the paths of the different requests, by server, in the same order."""
+    """One kind of request. For each server, it contains the paths of different requests, in the
+    same order.
+    """
 
     name: str
     bifolio: list[str]
@@ -32,7 +34,7 @@ class Row:
 
 
 def rows(documents: Documents, ids: Ids) -> list[Row]:
-    """Return all rows. `ids` are Strapi's ids by Bifolio's."""
+    """Return all rows. `ids` maps Bifolio's documentIds to Strapi's."""
     chance = random.Random(1)
     articles = [document["documentId"] for document in documents["articles"]]
     chance.shuffle(articles)
@@ -103,6 +105,6 @@ def _texts(name: str, parameter: str, theirs: str, what: str, chance: random.Ran
 
 
 def _list(parameters: Mapping[str, str], more: str = "") -> str:
-    """Return the path of a list, with encoded brackets as clients send them."""
+    """Return the path of a list request. Brackets are percent-encoded, as clients send them."""
     encoded = [f"{quote(k)}={quote(v)}" for k, v in parameters.items()]
     return "/api/articles?" + "&".join([*encoded, *([more] if more else [])])

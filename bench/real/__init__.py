@@ -1,1 +1,3 @@
-"""Real repositories, served in place: compares what Bifolio reads and writes with independent readers."""
+"""Test with real repositories, which are served in place. It compares what Bifolio reads and writes with
+independent readers.
+"""

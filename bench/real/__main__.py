@@ -1,10 +1,10 @@
 """`make real REAL=dir` serves real repositories in place, and checks what Bifolio reads and writes.
 
-The folder REAL contains the trees listed in bench/real/trees.py: each as an archive NAME.tar.gz or
-NAME.tar.xz, or as a folder NAME. For each tree, this runs `bifolio init`, `bifolio check` and a server. The
-values of all documents are compared with those that packages from npm read. Documents are written back
-unchanged, and with one attribute changed. The exit status is 1 if there is a difference that is not declared
-in bench/real/known.py.
+The folder `dir` contains the trees listed in bench/real/trees.py, each as an archive NAME.tar.gz or
+NAME.tar.xz, or as a folder NAME. For each tree, this command runs `bifolio init`, `bifolio check` and a
+server. It compares the values of all documents with the values that packages from npm read, and writes
+documents back unchanged, and with one attribute changed. The exit status is 1 if there is a difference that
+is not declared in bench/real/known.py.
 """
 
 import argparse

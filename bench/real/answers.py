@@ -1,6 +1,7 @@
 """Converts values from the API to the form that `expected` uses.
 
-A relation becomes a list of documentIds, media a list of paths, and a component a mapping without its id.
+A relation becomes a list of documentIds, media become a list of paths, and a component becomes a mapping
+without its id.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,9 @@ UPLOADS = "/uploads/"
 
 
 def populate(content_type: ContentType) -> str:
-    """Return the query that populates a type with all components, and relations one level deep."""
+    """Return the query that populates a content type with all components, and with relations
+    one level deep.
+    """
     return "&".join(_populate("populate", content_type.attributes, content_type.components))
 
 

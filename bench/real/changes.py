@@ -1,4 +1,6 @@
-"""Changes one attribute of a document as an editor would: chooses the attribute and its new value."""
+"""Changes one attribute of a document as an editor would. It chooses the attribute and the attribute's new
+value.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -21,12 +23,14 @@ NOT_SENT = (
 
 
 def body_of(served: Served) -> dict[str, Any]:
-    """Return the body that a form sends back: everything that it has read."""
+    """Return the body that an edit form sends back: all values that it has read."""
     return {name: value for name, value in served.values.items() if name not in NOT_SENT}
 
 
 def own_body_of(served: Served) -> dict[str, Any]:
-    """Return the body without values stored in other documents, which may have changed in the meantime."""
+    """Return the body without values that are stored in other documents, because these may have changed
+    since.
+    """
     attributes = served.document.type.attributes
     return {
         name: value for name, value in body_of(served).items() if not attributes.get(name, {}).get("mappedBy")
@@ -34,9 +38,10 @@ def own_body_of(served: Served) -> dict[str, Any]:
 
 
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
-    """Return an attribute and a new value for it; another attribute each turn. Returns None if there is none.
+    """Return an attribute and a new value for it, or None if no attribute can be changed. Each turn chooses a
+    different attribute.
 
-    Left out are attributes that locales share, and attributes stored in other documents.
+    Attributes that all locales share, and attributes that are stored in other documents, are not chosen.
     """
     options = list(_options(served))
     return options[turn % len(options)] if options else None
@@ -59,7 +64,7 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def change(value: Any, attribute: Attribute, components: Components) -> Any:
-    """Return another value for an attribute, or the same value if no other is possible."""
+    """Return a different value for an attribute, or the same value if no other is possible."""
     kind = attribute["type"]
     if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
         uid = value[0].get("__component") or attribute["component"]
@@ -104,7 +109,7 @@ def _change_list(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_json(value: Any, attribute: Attribute) -> Any:
-    """Change the first scalar."""
+    """Change the first scalar inside the value."""
     if isinstance(value, dict):
         name = next(iter(value), None)
         return value if name is None else {**value, name: _change_json(value[name], attribute)}
@@ -118,7 +123,7 @@ def _change_json(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_component(value: Any, components: Components, attributes: Mapping[str, Attribute]) -> Any:
-    """Change the first attribute of a component that can be changed."""
+    """Change the first attribute of the component that can be changed."""
     for name, attribute in attributes.items():
         if value.get(name) and (changed := change(value[name], attribute, components)) != value[name]:
             return {**value, name: changed}

@@ -1,4 +1,4 @@
-"""Client for the server of a tree, with a full-access token on one connection."""
+"""Client for the server of a tree. It uses a full-access token and one connection."""
 
 import http.client
 import json
@@ -22,7 +22,7 @@ class Client:
     token: str
 
     def send(self, method: str, path: str, data: Any = None) -> tuple[int, Any]:
-        """Send a request. Returns the status and the body."""
+        """Send a request. Return the response's status and body."""
         headers = {"Authorization": f"Bearer {self.token}"}
         body = None
         if data is not None:
@@ -36,7 +36,7 @@ class Client:
     def read_all(
         self, content_type: ContentType, locales: list[str], status: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield all documents of a type in all locales, with all components populated.
+        """Yield all documents of a content type in all locales, with all components populated.
 
         Raises RuntimeError if the server rejects a request.
         """

@@ -1,4 +1,4 @@
-"""Differences from the expected values, by tree and cause."""
+"""Differences between the expected and the actual values, by tree and cause."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,7 @@ LONGEST = 100  # length of a value in an example
 
 @dataclass(slots=True)
 class Differences:
-    """Differences in one tree: the number for each cause, and the first example."""
+    """The differences in one tree: for each cause, how often it occurs, and the first example."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Differences:
 
 
 def shorten(value: Any) -> str:
-    """Return a value in one line, cut to the length of an example."""
+    """Return a value in one line, truncated to the length of an example."""
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 

@@ -1,8 +1,8 @@
-"""Computes the expected value of an attribute by the rules of docs/files.md.
+"""Computes the expected value of an attribute according to the rules in docs/files.md.
 
-Values have the form in which the API returns them. A text without quotes is parsed by the type of its
-attribute. So text comes from the parse without types, and `json` and `array` values come from the parse with
-YAML 1.2's types.
+Values have the form in which the API returns them. A text without quotes must be parsed as the attribute's
+type. So text comes from parsing the file without types, and `json` and `array` values come from parsing the
+file with YAML 1.2's types.
 """
 
 import re
@@ -24,11 +24,11 @@ NOT_ATTRIBUTES = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale
 
 
 class Unreadable(ValueError):
-    """The file contains a value that is invalid for the attribute's type."""
+    """The file contains a value that is invalid for the type of its attribute."""
 
 
 def expected(document: Document, name: str, attribute: Attribute) -> Any:
-    """Return the value of an attribute that the API should return. Raises Unreadable."""
+    """Return the value that the API should return for an attribute. Raises Unreadable."""
     reading, content_type = document.reading, document.type
     if name == content_type.options.get("otherKeys"):
         return _other_keys(document) or None
@@ -43,14 +43,14 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
 
 
 def served_keys(document: Document) -> set[str]:
-    """Return the keys in a file that the API should return in some form: those with a value."""
+    """Return the keys in a file that the API should return in some form, which are all keys with a value."""
     draft_keys = set(document.type.options.get("draftWhen", {}))
     keys = {key for key, value in document.reading.typed.items() if value is not None}
     return keys - draft_keys - set(NOT_ATTRIBUTES)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal: 1 equals 1.0, but not true."""
+    """Return whether two JSON values are equal. 1 is equal to 1.0, but not to true."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):
@@ -61,7 +61,9 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def moment(text: str) -> str:
-    """Return a date with a time in the API's format; UTC if the text has no time zone. Raises Unreadable."""
+    """Convert a date with a time to the API's format. If the text has no time zone, UTC is used. Raises
+    Unreadable.
+    """
     match = MOMENT.fullmatch(text.strip())
     if match is None:
         raise Unreadable(text)
@@ -176,7 +178,7 @@ def _read_relation(typed: Any, text: Any) -> list[str]:
 
 
 def _read_media(typed: Any, text: Any) -> list[str]:
-    """Return the paths of one or several files, relative to content/uploads/."""
+    """Return the paths of one or more files, relative to content/uploads/."""
     values = text if isinstance(text, list) else [text]
     return [_read_text(value, value).removeprefix("/uploads/") for value in values]
 

@@ -1,11 +1,11 @@
-"""Known differences, each with its reason."""
+"""Known differences that are correct, each with the reason."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cause of differences in one tree that is correct, and the maximum number of such differences."""
+    """A cause of correct differences in one tree, and the maximum number of such differences."""
 
     tree: str
     cause: str
@@ -36,7 +36,9 @@ KNOWN = (
 
 
 def reason_of(tree: str, cause: str, count: int) -> str | None:
-    """Return why a difference is correct, or None if it is not declared or there are too many."""
+    """Return why a difference is correct. Return None if the cause is not declared, or if there are more
+    differences than declared.
+    """
     return next(
         (
             known.reason

@@ -1,4 +1,6 @@
-"""Maps the files of a tree to documents by the rules of docs/files.md, without Bifolio's code."""
+"""Maps the files in a tree to documents according to the rules in docs/files.md, without using Bifolio's
+code.
+"""
 
 import json
 import re
@@ -30,12 +32,12 @@ class ContentType:
 
     @property
     def uid(self) -> str:
-        """The uid that relations use."""
+        """The uid with which relations refer to the content type."""
         return f"api::{self.singular}.{self.singular}"
 
     @property
     def path(self) -> str:
-        """The path of its documents in the API."""
+        """The path of the content type in the API."""
         return f"/api/{self.singular if self.is_single else self.plural}"
 
     @property
@@ -46,7 +48,7 @@ class ContentType:
 
     @property
     def patterns(self) -> list[str]:
-        """The path patterns of its files."""
+        """The path patterns that match the content type's files."""
         files = self.options.get("files")
         if files is None:
             stem = f"content/{self.singular}" if self.is_single else f"content/{self.plural}/{NAME}"
@@ -61,7 +63,7 @@ class Document:
 
     type: ContentType
     document_id: str
-    locale: str | None  # None in a type without locales
+    locale: str | None  # None in a content type without locales
     is_draft: bool
     name: str  # the value of {name}
     reading: Reading
@@ -69,7 +71,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A pattern of a type, with its regular expression and its rank among matching patterns."""
+    """A content type's path pattern, with its regular expression and its rank among matching patterns."""
 
     type: ContentType
     expression: re.Pattern[str]
@@ -100,7 +102,7 @@ def load_types(root: Path) -> list[ContentType]:
 
 
 def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[str]) -> dict[str, ContentType]:
-    """Return the content type for each path that matches a pattern."""
+    """Return the content type for each path that matches a pattern. Other paths are omitted."""
     patterns = _compile(types, locales)
     found = {path: _match(patterns, path) for path in paths}
     return {path: match[0].type for path, match in found.items() if match is not None}
@@ -109,7 +111,7 @@ def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[st
 def documents(
     types: Iterable[ContentType], locales: list[str], readings: Iterable[Reading]
 ) -> list[Document]:
-    """Return the document for each file."""
+    """Return a document for each file."""
     patterns = _compile(types, locales)
     return [
         _document(match[0].type, match[1], locales, reading)
@@ -139,7 +141,7 @@ def _says_draft(content_type: ContentType, reading: Reading) -> bool:
 
 
 def _compile(types: Iterable[ContentType], locales: list[str]) -> list[_Pattern]:
-    """Compile the patterns of all types, in order of precedence."""
+    """Compile the patterns of all content types, in order of precedence."""
     codes = "|".join(map(re.escape, locales))
     patterns = []
     for content_type in types:
@@ -161,13 +163,13 @@ def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]
 
 
 def _is_below_its_initial(match: re.Match[str]) -> bool:
-    """Return whether {initial}, if the pattern contains it, equals the first letter of the name."""
+    """Return whether {initial}, if the pattern contains it, is the first letter of the name."""
     initial = match.groupdict().get("initial")
     return initial is None or initial == match["name"][0].lower()
 
 
 def _is_partial(match: re.Match[str]) -> bool:
-    """Return whether the name starts with _ and is not _index."""
+    """Return whether the name starts with `_`, but is not `_index`."""
     if "name" not in match.groupdict():
         return False
     last = match["name"].rpartition("/")[2]

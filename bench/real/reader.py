@@ -1,4 +1,6 @@
-"""Reads files of a tree without Bifolio's code, with packages from npm that are installed once in a cache."""
+"""Reads the files in a tree without Bifolio's code. It uses packages from npm, which are installed once in a
+cache folder.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ FILES = ("package.json", "read.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Content of one file: its keys, and the body of Markdown.
+    """Content of one file: its keys, and the body of a Markdown file.
 
     `typed` contains values with the types of YAML 1.2, TOML or JSON. `text` contains the text of each YAML
     scalar.
@@ -32,7 +34,9 @@ class Reading:
 
 
 def install_reader() -> tuple[Path, str | None]:
-    """Install the reader once. Returns its folder, and what is missing on this machine, if anything."""
+    """Install the npm packages once. Return their folder, and what is missing on this machine (None if
+    nothing is missing).
+    """
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(home, "bifolio", "real")
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +46,7 @@ def install_reader() -> tuple[Path, str | None]:
 
 
 def read(reader: Path, root: Path, paths: Iterable[str]) -> dict[str, Reading]:
-    """Read files of a tree, by path."""
+    """Read files in a tree. Return their contents by path."""
     request = json.dumps({"root": str(root), "paths": list(paths)})
     done = subprocess.run(
         ["node", str(reader / "read.mjs")], input=request.encode(), stdout=subprocess.PIPE, check=True

@@ -1,4 +1,4 @@
-"""Prints the table of all trees, and below it every difference with its count and an example."""
+"""Prints a table of all trees, followed by every difference with its count and an example."""
 
 from collections.abc import Iterable, Sequence
 
@@ -23,7 +23,7 @@ HEAD = (
 
 
 def print_report(outcomes: Sequence[Outcome]) -> bool:
-    """Print the findings. Returns whether all differences are declared."""
+    """Print the differences that were found. Return whether all of them are declared."""
     for line in _table([HEAD, *map(_row, outcomes)]):
         print(line)
     is_good = True

@@ -1,4 +1,4 @@
-"""Runs everything for one tree, from its archive to its row in the table."""
+"""Runs the whole test for one tree, from its archive to its row in the table."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ PARAMETERS = {"locale": "en", "slug": "slug-first"}
 
 @dataclass(slots=True)
 class Outcome:
-    """The row of one tree."""
+    """The results for one tree, which are one row in the table."""
 
     tree: Tree
     files: int = 0
@@ -47,7 +47,9 @@ class Outcome:
 
 
 def run(tree: Tree, source: Path, folder: Path, reader: Path, limit: int | None) -> Outcome:
-    """Unpack a tree, serve it, compare its values, and write at most `limit` documents (None: all)."""
+    """Unpack a tree, serve it, compare its values, and write at most `limit` documents. If `limit` is None,
+    write all documents.
+    """
     began = time.monotonic()
     outcome = Outcome(tree)
     root = unpack(source, tree.name, folder)
@@ -85,7 +87,7 @@ def _serve(root: Path, reader: Path, limit: int | None, outcome: Outcome) -> Non
 
 
 def _init(root: Path, differences: Differences) -> bool:
-    """Run `bifolio init` in a tree. Returns whether it succeeded."""
+    """Run `bifolio init` in a tree. Return whether it succeeded."""
     done = _command("init", str(root), "--yes")
     if done.returncode:
         differences.add("init: refused", done.stderr.strip().splitlines()[-1])
@@ -93,7 +95,7 @@ def _init(root: Path, differences: Differences) -> bool:
 
 
 def _check(root: Path, differences: Differences) -> int:
-    """Run `bifolio check`. Returns the number of problems."""
+    """Run `bifolio check`. Return the number of problems."""
     done = _command("check", "--format", "json", "--site", str(root))
     try:
         found: dict[str, Any] = json.loads(done.stdout)
@@ -109,7 +111,7 @@ def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _locales(root: Path) -> list[str]:
-    """Return the locales of a site, default first."""
+    """Return a site's locales, with the default locale first."""
     path = root / "site.yaml"
     settings = yaml.safe_load(path.read_bytes()) if path.exists() else {}
     described = (settings or {}).get("locales", {})
@@ -119,7 +121,7 @@ def _locales(root: Path) -> list[str]:
 
 
 def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
-    """Send the requests of a project's front end, if the tree lists them in requests.json."""
+    """If the tree lists the requests of a project's front end in requests.json, send these requests."""
     listed = root / "requests.json"
     if not listed.exists():
         return
@@ -131,5 +133,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    """Return the paths of single types, which may have no file yet."""
+    """Return the API paths of single types, whose documents may not have a file yet."""
     return tuple(one.path for one in types if one.is_single)

@@ -1,4 +1,4 @@
-"""The repositories, and their preparation: each tree is copied and committed to a new repository."""
+"""The repositories to test, and their preparation. Each tree is copied and committed to a new repository."""
 
 import shutil
 import tarfile
@@ -14,13 +14,14 @@ ENDINGS = (".tar.gz", ".tar.xz")
 class Tree:
     """A public repository at a commit.
 
-    `subfolder` is the part that is needed. `defines_types` is set if it already has content types. An archive
-    of a tree contains one folder, named like the archive, with the files in the subfolder.
+    `subfolder` is the part of the repository that is needed. `defines_types` is set if the repository already
+    has content types. A tree's archive contains one folder with the same name as the archive, and this folder
+    contains the files in the subfolder.
     """
 
     name: str
     url: str
-    commit: str | None  # None: unknown from the archive
+    commit: str | None  # None if the archive does not contain the commit
     licence: str
     subfolder: str
     generator: str
@@ -90,14 +91,14 @@ TREES = (
 
 
 def find(tree: Tree, folder: Path) -> Path | None:
-    """Return the archive or folder of a tree, or None if there is none."""
+    """Return the archive or folder of a tree, or None if there is neither."""
     unpacked = folder / tree.name
     archives = (folder / f"{tree.name}{ending}" for ending in ENDINGS)
     return unpacked if unpacked.is_dir() else next((path for path in archives if path.is_file()), None)
 
 
 def unpack(source: Path, name: str, folder: Path) -> Path:
-    """Copy a tree into a folder and commit its files to a new repository. Returns its folder."""
+    """Copy a tree to a folder, and commit its files to a new repository. Return the folder of the copy."""
     root = folder / name
     if source.is_dir():
         shutil.copytree(source, root, ignore=shutil.ignore_patterns(".git", ".bifolio"))
@@ -110,7 +111,7 @@ def unpack(source: Path, name: str, folder: Path) -> Path:
 
 
 def commit(root: Path, message: str) -> None:
-    """Commit all files of a tree."""
+    """Commit all files in a tree."""
     git(root, "add", "-A")
     git(root, "commit", "-q", "--allow-empty", "-m", message)
 

@@ -1,4 +1,6 @@
-"""Compares the values of all documents in the API with the independent reader's values."""
+"""Compares the values of all documents in the API with the values that the independent reader finds in the
+files.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -12,13 +14,13 @@ from bench.real.expected import Unreadable, expected, is_same, moment, served_ke
 from bench.real.layout import ContentType, Document
 from tests.git import TIME
 
-Key = tuple[str, str, str | None]  # type, documentId, locale
+Key = tuple[str, str, str | None]  # content type, documentId, locale
 COMMITTED = moment(TIME)
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A document, and its values in the API."""
+    """A document, and the values that the API returns for it."""
 
     document: Document
     values: Mapping[str, Any]
@@ -26,7 +28,7 @@ class Served:
 
 @dataclass(slots=True)
 class Comparison:
-    """The served documents of a tree, and the number of compared values."""
+    """The documents that the server returns for a tree, and the number of compared values."""
 
     served: list[Served]
     compared: int = 0
@@ -44,7 +46,7 @@ def compare(
     documents: Iterable[Document],
     differences: Differences,
 ) -> Comparison:
-    """Read all documents through the API and compare each value with its file."""
+    """Read all documents through the API, and compare each value with the value in the file."""
     by_key: dict[tuple[Key, bool], Document] = {}
     for document in documents:
         key = key_of(document), document.is_draft
@@ -62,7 +64,7 @@ def compare(
                 if found is not None:
                     comparison.served.append(Served(found, values))
                     comparison.compared += _compare(found, values, known, differences)
-                elif not is_draft:  # status=draft lists published documents as well
+                elif not is_draft:  # A list with status=draft also contains published documents.
                     differences.add("values: a document that no file is", f"{content_type.path}/{key[0][1]}")
     for document in by_key.values():
         differences.add("values: a file that is not served", document.reading.path)
@@ -73,7 +75,7 @@ def _key(
     content_type: ContentType, values: Mapping[str, Any], keys: Iterable[tuple[Key, bool]], is_draft: bool
 ) -> tuple[Key, bool]:
     locale = values.get("locale") if content_type.is_localized else None
-    if content_type.is_single:  # whose documentId is in no file
+    if content_type.is_single:  # No file contains the documentId of a single type.
         mine = (key for key in keys if key[0][0] == content_type.singular)
         return next(
             (key for key in mine if key[0][2] == locale and key[1] == is_draft), (("", "", None), False)
@@ -88,7 +90,7 @@ def _pair(one: Document, other: Document) -> str:
 def _compare(
     document: Document, values: Mapping[str, Any], known: set[tuple[str, str]], differences: Differences
 ) -> int:
-    """Compare all values of one document. Returns their number."""
+    """Compare all values of one document. Return the number of values."""
     path = document.reading.path
     if document.reading.error:
         differences.add("values: the other reader can't read the file", f"{path}: {document.reading.error}")
@@ -132,7 +134,7 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
 
 
 def describe(wanted: Any, given: Any) -> str:
-    """Describe how the API's value differs from the file's."""
+    """Describe how the API's value differs from the value in the file."""
     if wanted is None or wanted == []:
         return "a value that the file does not have"
     if given is None or given == []:

@@ -1,4 +1,4 @@
-"""Writes documents back, unchanged and with one attribute changed, and checks `git diff`."""
+"""Writes documents back, unchanged and with one attribute changed, and checks the result with `git diff`."""
 
 import re
 from collections import defaultdict
@@ -35,7 +35,9 @@ class Change:
 
 
 def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served]:
-    """Return at most `limit` documents: types in turn, and evenly distributed within each type."""
+    """Return at most `limit` documents, from all content types in turn, and evenly distributed within each
+    content type.
+    """
     if limit is None or len(served) <= limit:
         return list(served)
     by_type: dict[str, list[Served]] = defaultdict(list)
@@ -62,7 +64,7 @@ def write_unchanged(client: Client, root: Path, written: Sequence[Served], diffe
 def write_changed(
     client: Client, root: Path, reader: Path, written: Sequence[Served], differences: Differences
 ) -> int:
-    """Change one attribute of each document; each must change one hunk in one file.
+    """Change one attribute of each document. Each write must change only one hunk in one file.
 
     Returns the number of writes.
     """
@@ -89,7 +91,9 @@ def write_changed(
 
 
 def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list[str]]]:
-    """Return the changed lines of each file by hunk. Hunks with only timestamps are optional."""
+    """Return the changed lines by file and hunk. Hunks that only change timestamps are included only if
+    `with_timestamps` is set.
+    """
     git(root, "add", "-A", "--intent-to-add")
     text = git(root, "-c", "core.quotePath=off", "diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0")
     found: dict[str, list[list[str]]] = {}
@@ -111,7 +115,7 @@ def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list
 
 
 def _has_only_timestamps(hunk: Sequence[str]) -> bool:
-    """Return whether a hunk changes only timestamps, and in JSON the comma above them."""
+    """Return whether a hunk changes only timestamps, and in JSON possibly the comma on the line above."""
     others = [line for line in hunk if not _STAMP.match(line)]
     removed, added = ([line[1:].rstrip(",") for line in others if line[0] == sign] for sign in "-+")
     return removed == added
@@ -126,7 +130,7 @@ def _spread(documents: Sequence[Served], limit: int) -> list[Served]:
 def _put(
     client: Client, served: Served, body: Mapping[str, Any], stage: str, differences: Differences
 ) -> bool:
-    """Send a document. Returns whether the server accepted it."""
+    """Send a document to the server. Return whether the server accepted it."""
     document = served.document
     path = document.type.path
     if not document.type.is_single:
@@ -151,7 +155,9 @@ def _describe(hunks: Sequence[Sequence[str]]) -> str:
 def _compare_readings(
     readings: Mapping[str, Reading], changes: Mapping[str, Change], differences: Differences
 ) -> None:
-    """Compare the independent reader's values of each changed file with the values before."""
+    """Compare the values that the independent reader finds in each changed file with the values before the
+    change.
+    """
     for path, change in changes.items():
         before, after = change.served.document.reading, readings[path]
         if after.error:
