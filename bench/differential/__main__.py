@@ -1,10 +1,10 @@
 """`python -m bench.differential` (`make peer-diff`): sends the same random requests to Bifolio and Strapi.
 
 Both servers get the same content types and documents, then random reads, then random writes. Writes are
-grouped into short conversations, each of which starts from the initial state; after each write, the stored
-documents are compared as well. Each request depends only on the seed and its number. The output shows how
-often the responses agree, by area, and each cause of disagreement once. The first run takes minutes, because
-npm installs Strapi into a cache folder.
+grouped into short conversations, each of which starts from the initial state. After each write, the stored
+documents are also compared. Each request depends only on the seed and the request's number. The output shows
+how often the responses are equal in each area, and each cause of a difference once. The first run takes
+minutes, because npm installs Strapi in a cache folder.
 """
 
 import argparse
@@ -41,12 +41,12 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-MOST_UNRECORDED = 20  # allowed number of requests that the recording lacks, after changes in Bifolio
+MOST_UNRECORDED = 20  # maximum number of requests that the recording may lack after changes in Bifolio
 FLOORS = Path(__file__).parent / "floors.json"
 
 
 def main() -> int:
-    """Run the command. Returns the exit status."""
+    """Run the command. Return the exit status."""
     options = _parser().parse_args()
     if not options.replay and not node():
         print("peer-diff: SKIPPED, there is no Node.js with npm on this machine")
@@ -55,7 +55,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bifolio-differential-") as folder:
         for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings, deviations)
-            if options.causes:  # after each site, because a run takes long
+            if options.causes:  # This is done after each site, because a run takes long.
                 options.causes.write_text(report.causes_text(findings), encoding="utf-8")
     return _report(options, findings)
 
@@ -85,7 +85,9 @@ def _run(
     findings: Findings,
     deviations: Sequence[Deviation],
 ) -> None:
-    """Fill both servers with one site's documents, and send that site's share of the requests."""
+    """Fill both servers with the documents of one site, and send the requests that are assigned
+    to this site.
+    """
     types = make_types(folder / f"{name}-types", name)
     model, seed = read_model(types), f"{options.seed}/{name}"
     world = World(model)
@@ -119,7 +121,7 @@ def _run(
 
 
 def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
-    """Send writes to one site, in conversations, until the number of requests is reached."""
+    """Send writes to one site, in conversations, until the required number of requests has been sent."""
     makers: list[tuple[str, Make, Mapping[str, int]]] = [
         ("write", Writes, WRITE_AREAS),
         ("people", People, PEOPLE_AREAS),
@@ -138,12 +140,12 @@ def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: 
 
 
 def _chosen(area: str, asked: Sequence[str] | None) -> bool:
-    """Return whether the options select an area, by its name or by a word in the name."""
+    """Return whether the options select an area, by the area's name or by a word in this name."""
     return not asked or area in asked or any(word in asked for word in area.split())
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:
-    """Create the documents of a site. The responses count as an area of their own."""
+    """Create the documents of a site. The responses to these requests are a separate area."""
     pair, area = judge.pair, "fill"
     for number, (request, theirs, ours) in enumerate(
         fill(pair, world, random.Random(f"{seed}/fill"), documents)
@@ -155,7 +157,7 @@ def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findi
 
 
 def _report(options: argparse.Namespace, findings: Findings) -> int:
-    """Print everything. Returns the exit status."""
+    """Print the whole report. Return the exit status."""
     floors = json.loads(FLOORS.read_bytes())
     for number, cause in enumerate(report.ranked(findings.causes)[: options.most], 1):
         print(report.cause_text(cause, number))
@@ -176,7 +178,7 @@ def _report(options: argparse.Namespace, findings: Findings) -> int:
 
 
 def _say(what: str) -> None:
-    """Print progress to standard error; standard output contains only the report."""
+    """Print progress to standard error, because standard output contains only the report."""
     print(f"{time.perf_counter() - BEGAN:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 

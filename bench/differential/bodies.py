@@ -8,13 +8,13 @@ from bench.differential.values import Chance, Values
 from bench.differential.world import Version, World
 
 Body = dict[str, Any]
-_DEEP = 3  # nesting depth of components
+_DEEP = 3  # maximum nesting depth of components
 PICTURES = 3  # the first files are pictures
 _NEVER = ("morphToOne", "morphOne", "morphMany")  # Strapi responds with 500 to a single one
 
 
 class Bodies:
-    """Generator of valid bodies. Relations are plain lists of documentIds."""
+    """Generator of valid request bodies. Relations are plain lists of documentIds."""
 
     def __init__(self, world: World, values: Values) -> None:
         self.world, self.values = world, values
@@ -27,7 +27,7 @@ class Bodies:
     def body(
         self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
     ) -> Body:
-        """Return values for some of the attributes and for all required ones.
+        """Return values for some of the attributes, and for all required attributes.
 
         No relation refers to the document `but`.
         """
@@ -58,7 +58,7 @@ class Bodies:
         return self.values.good(attribute)
 
     def relation(self, name: str, attribute: Attribute, version: Version) -> Any:
-        """Return existing documents, without duplicates."""
+        """Return the documentIds of existing documents, without duplicates."""
         kind = attribute["relation"]
         if kind.startswith("morph"):
             return self._any_type(attribute)
@@ -98,7 +98,7 @@ class Bodies:
         return self.chance.choice(files) if files else None
 
     def component(self, attribute: Attribute, version: Version, deep: int = 0) -> Any:
-        """Return one component, or several."""
+        """Return a value for a component attribute: one component, or several."""
         attributes = self.world.model.components[attribute["component"]]
         if deep >= _DEEP:
             return [] if to_many(attribute) else None
@@ -120,5 +120,7 @@ class Bodies:
 
 
 def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
-    """Return a random selection of at most `most` items; at least one if there are any."""
+    """Return a random selection of at most `most` items. If there are any items, the selection contains at
+    least one.
+    """
     return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []

@@ -1,4 +1,4 @@
-"""Findings of a run: outcomes by area, and each cause of disagreement once."""
+"""Findings of a run: the outcomes by area, and each cause of a difference once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from bench.differential.judging import BUT_WORDING, DECLARED, EQUAL, UNDECLARED,
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One disagreement: commands that reproduce it, and the responses."""
+    """One difference: the commands that reproduce it, and both responses."""
 
     case: str
     commands: Sequence[str]
@@ -18,7 +18,9 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """Disagreement that several requests have in common: its shape, the areas, and the shortest example."""
+    """A difference that several responses have in common: its shape, the areas in which it occurs, and the
+    shortest example.
+    """
 
     shape: str
     example: Example
@@ -26,7 +28,7 @@ class Cause:
 
     @property
     def count(self) -> int:
-        """The number of responses that show it."""
+        """The number of responses with this difference."""
         return self.areas.total()
 
 
@@ -48,7 +50,7 @@ class Findings:
     declared: Causes = field(default_factory=dict)  # declared differences, by names of the rows
 
     def note(self, area: str, shape: str, example: Example) -> bool:
-        """Record a compared pair of responses. Returns whether its shape is new."""
+        """Record two compared responses. Return whether their shape is new."""
         verdict = example.verdict
         if verdict.outcome == UNRECORDED:
             self.unrecorded += 1

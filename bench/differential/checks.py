@@ -1,4 +1,6 @@
-"""Checks of differences against rows of docs/differences.md that patterns can't decide."""
+"""Checks of whether a row in docs/differences.md explains a difference, for rows where patterns are not
+sufficient.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ _NAME = re.compile(r"doc:([^»\s]+)")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a difference was found: the requests, and both responses to the last one."""
+    """Where a difference was found: the requests that were sent, and both responses to the last request."""
 
     requests: Sequence[Request]
     theirs: Answer
@@ -24,19 +26,20 @@ class Context:
     shapes: Shapes
     world: World
     names: Mapping[str, str]  # names of documents by Bifolio's documentIds
-    their_names: Mapping[str, str]  # and by Strapi's documentIds
+    their_names: Mapping[str, str]  # names of documents by Strapi's documentIds
 
     @property
     def write(self) -> Request | None:
-        """The write whose effect the response shows, or None."""
+        """The write whose effect the response shows, or None if there was no write."""
         first = self.requests[0]
         return first if first.method in ("POST", "PUT", "DELETE") else None
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Whether the difference is in another version of a document than the write changed.
+    """Return whether the difference is in a different version of a document from the one that the write
+    changed.
 
-    Without a write: whether the document has several versions.
+    If there was no write, return whether the document has several versions.
     """
     write = context.write
     if write is None:
@@ -51,7 +54,7 @@ def other_version(context: Context, found: Difference) -> bool:
 
 
 def other_document(context: Context, found: Difference) -> bool:
-    """Whether the difference is in another document than the write changed."""
+    """Return whether the difference is in a different document from the one that the write changed."""
     write = context.write
     if write is None:
         return False
@@ -64,7 +67,7 @@ def _name(context: Context, found: Difference) -> str:
 
 
 def other_locale_there(context: Context, found: Difference) -> bool:
-    """Whether Strapi returns documents in other locales than the requested one."""
+    """Return whether Strapi returns documents in locales other than the requested one."""
     if isinstance(found.theirs, dict):
         name = context.their_names.get(str(found.theirs.get("documentId")), "")
         return _is_elsewhere(context, name, found.theirs.get("locale"))
@@ -74,9 +77,9 @@ def other_locale_there(context: Context, found: Difference) -> bool:
 
 
 def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
-    """Return whether a version is not in the requested locale.
+    """Return whether a version has a locale other than the requested one.
 
-    If the response omits the locale, check the document.
+    If the response omits the locale, the document's locales are checked instead.
     """
     query = dict(context.requests[-1].query)
     asked = query.get("locale", LOCALES[0])
@@ -87,7 +90,7 @@ def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
 
 
 def sorted_by(context: Context, found: Difference) -> bool:
-    """Whether the request sorts by the attribute that only Strapi returns."""
+    """Return whether the request sorts by the attribute that only Strapi returns."""
     name = found.where.rpartition(".")[2]
     query = context.requests[-1].query
     sorts = [f"{key} {value}" for key, value in query if re.search(r"(^|\[)sort", key)]
@@ -95,9 +98,9 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Whether the request does not determine the order of the list that differs.
+    """Return whether the request leaves open how the list that differs is ordered.
 
-    That is so if the list is not sorted, or if it is sorted by attributes whose values are equal.
+    This is the case if the list is not sorted, or if it is sorted by attributes whose values are equal.
     """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
@@ -111,7 +114,9 @@ def not_sorted_there(context: Context, found: Difference) -> bool:
 
 
 def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
-    """Return whether both orders of a list agree in the attributes that it is sorted by."""
+    """Return whether both orders of a list have the same values in the attributes by which the list is
+    sorted.
+    """
     *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
     inner = found.holder.get("attributes", found.holder).get(name)
     items = inner.get("data") if isinstance(inner, dict) else inner
@@ -127,13 +132,17 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Whether all documents that only Bifolio returns for a morph relation were related by their own side."""
+    """Return whether all documents that only Bifolio returns for a morph relation were related through their
+    own side of the relation.
+    """
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Whether another document with a draft was also related to the document that only Bifolio returns."""
+    """Return whether a second document, which has a draft, was also related to the document that only Bifolio
+    returns.
+    """
     name = found.where.removesuffix(".data").rpartition(".")[2]
     related = f"«{''.join(_only_here(context, found))}»"
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
@@ -146,16 +155,16 @@ def also_related_by_a_draft(context: Context, found: Difference) -> bool:
 
 
 def several_versions_related(context: Context, found: Difference) -> bool:
-    """Whether all documents that only Bifolio returns for a relation have several versions."""
+    """Return whether all documents that only Bifolio returns for a relation have several versions."""
     only_here = _only_here(context, found)
     documents = [context.world.documents.get(name.removeprefix("doc:")) for name in only_here]
     return bool(documents) and all(d is not None and len(d.versions) > 1 for d in documents)
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Whether only Strapi shows a relation target that was later related to another document.
+    """Return whether only Strapi shows a relation target that was later related to a different document.
 
-    The later write was made from the target's side, and the target has several versions.
+    The later write was made from the target's side of the relation, and the target has several versions.
     """
     holder = context.world.documents.get(_name(context, found).removeprefix("doc:"))
     name = context.their_names.get(_document_id(found.theirs), "")
@@ -185,7 +194,7 @@ def _only_here(context: Context, found: Difference) -> list[str]:
 
 
 def _relates(context: Context, name: str, holder: str) -> bool:
-    """Return whether the last write of a document related it to another one."""
+    """Return whether the last write to a document related it to the document `holder`."""
     document = context.world.documents.get(name.removeprefix("doc:"))
     said = [document.said if document else {}, context.write.body if context.write else {}]
     number = holder.replace("doc:", "«id:")
@@ -193,10 +202,10 @@ def _relates(context: Context, name: str, holder: str) -> bool:
 
 
 def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
-    """Whether Strapi rejects the written value of a morph relation.
+    """Return whether Strapi rejects the written value of a morph relation.
 
-    It rejects any to-one value, and `null` for to-many. A value copied from another response counts as
-    `null`.
+    Strapi rejects any value of a to-one morph relation, and `null` for a to-many one. A value that was copied
+    from an earlier response is treated as `null`.
     """
     write = context.requests[0]
     head = "/".join(write.path.split("/")[:3])
@@ -210,12 +219,14 @@ def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
 
 
 def told_again_there(context: Context, found: Difference) -> bool:
-    """Whether the errors at a path have the same text, but one server repeats one of them."""
+    """Return whether the errors at a path have the same text, but one server repeats one of these errors."""
     return bool(found.theirs == found.ours)
 
 
 def found_by_hidden(context: Context, found: Difference) -> bool:
-    """Whether all documents that only Strapi finds match `_q` in an id, a locale or a private value."""
+    """Return whether all documents that only Strapi finds match `_q` in an id, a locale or a
+    private value.
+    """
     word = dict(context.requests[-1].query)["_q"].lower()
     there, here = context.theirs.data or [], context.ours.data or []
     if not isinstance(there, list) or not isinstance(here, list):
@@ -228,7 +239,7 @@ def found_by_hidden(context: Context, found: Difference) -> bool:
 
 
 def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the values in one of Strapi's documents that are not returned, and its ids."""
+    """Yield the ids in one of Strapi's documents, and the values that responses omit."""
     yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
     document = context.world.documents.get(
         context.their_names.get(item["documentId"], "").removeprefix("doc:")

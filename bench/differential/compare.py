@@ -1,11 +1,12 @@
 """Comparison of two responses, ignoring what differs between any two servers.
 
 - documentIds are compared by the document that they identify.
-- Row numbers and times are compared only by their type, and picture formats only by their names.
-- Picture sizes are not compared.
+- Row numbers and times are compared only by their type, and picture formats (resized variants) only by their
+  names.
+- The width, height and file size of pictures are not compared.
 
-Everything else must be equal: status, the headers in `compare_headers`, keys and values, the order of lists,
-and errors with their name, message and details.
+Everything else must be equal: the status, the headers in `compare_headers`, keys and values, the order of
+lists, and errors with their name, message and details.
 """
 
 from collections import Counter
@@ -24,8 +25,8 @@ _HASHED = ("hash", "url", "name")
 class Comparison:
     """Comparison of responses, based on the documentIds that each server uses for the same document.
 
-    If neither server's documentId is known yet at the same place of two responses, both are assumed to
-    identify the same document. `written` is the name of the document that the previous write changed, or "".
+    If two unknown documentIds are at the same place in both responses, they are assumed to identify the same
+    document. `written` is the name of the document that the previous write changed, or "".
     """
 
     def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], written: str = "") -> None:
@@ -39,7 +40,7 @@ class Comparison:
     def differences(
         self, theirs: Answer, ours: Answer, *, unordered: bool = False, cross_origin: bool = False
     ) -> list[Difference]:
-        """Return the differences. With `unordered`, the order of the list in `data` is ignored.
+        """Return the differences. If `unordered` is set, the order of the list in `data` is ignored.
 
         `cross_origin` means that the request had an `Origin` header.
         """
@@ -67,7 +68,7 @@ class Comparison:
             self._names[0][name], self._names[1][name] = theirs, ours
 
     def _bind_new(self, theirs: list[Any], ours: list[Any]) -> None:
-        """Match the unknown documents in two lists, by their name or username."""
+        """Match the unknown documents in two lists, by their names or user names."""
         there = [item for item in theirs if item["documentId"] not in self._theirs]
         here = [item for item in ours if item["documentId"] not in self._ours]
         if len(there) == len(here):
@@ -75,7 +76,9 @@ class Comparison:
                 self.bind(one["documentId"], other["documentId"])
 
     def _label(self, found: dict[str, Any], *, ours: bool, locales: bool) -> str:
-        """Return a label for a document that is the same for both servers, with its locale if `locales`."""
+        """Return a label for a document that is the same for both servers. If `locales` is set, the label
+        contains the locale.
+        """
         known = self._ours if ours else self._theirs
         name = str(known.get(found["documentId"], found["documentId"]))
         return f"{name} {_locale(found)}" if locales else name
@@ -84,7 +87,9 @@ class Comparison:
         return Difference(where, kind, theirs, ours, self._holders[-1] if self._holders else {})
 
     def names(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the documents' names by documentId: Strapi's and Bifolio's."""
+        """Return two mappings from documentIds to the names of documents: with Strapi's documentIds, and with
+        Bifolio's.
+        """
         return self._theirs, self._ours
 
     def _any(self, theirs: Any, ours: Any, where: str) -> Iterator[Difference]:
@@ -118,12 +123,12 @@ class Comparison:
         return bool(self._written and self._inside) and known == self._written
 
     def _rest(self, labels: list[str]) -> list[str]:
-        """Return the labels in a relation except for the document that was written."""
+        """Return the labels in a relation, except for the document that was written."""
         written = self._written if self._inside else ""
         return [label for label in labels if _document(label) != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-        """Return the kind of difference if a to-one relation has different targets, else ""."""
+        """Return the kind of difference if a to-one relation has different targets. Otherwise, return ""."""
         labels = self._theirs.get(theirs.get("documentId", "")), self._ours.get(ours["documentId"])
         if None not in labels and labels[0] != labels[1]:
             return "other document"
@@ -148,7 +153,7 @@ class Comparison:
                 yield self._different(f"{where}.{key}".lstrip("."), "extra", ABSENT, ours[key])
 
     def _same(self, key: str, theirs: Any, ours: Any) -> bool:
-        """Return whether two values are equal by the special rule for their key."""
+        """Return whether two values are equal according to the special rule for their key."""
         if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
             self.aside.add("id")
             return True
@@ -190,7 +195,9 @@ class Comparison:
             yield from self._any(there[uid], here[uid], f"{where}[]")
 
     def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Compare lists of documents: first the members, then the order, then each document."""
+        """Compare lists of documents: first which documents they contain, then the order, then
+        each document.
+        """
         self._bind_new(theirs, ours)
         locales = any(_locale(item) for item in theirs)
         there = [self._label(item, ours=False, locales=locales) for item in theirs]
@@ -207,7 +214,7 @@ class Comparison:
         elif fewer and not more and set(there) == set(here):
             yield self._different(where, "repeated", there, here)
         elif others and not more and not fewer:
-            pass  # Only locales differ, and therefore the order.
+            pass  # Only locales differ, and therefore also the order.
         elif there != here and not fewer and self._rest(there) == self._rest(here):
             yield self._different(where, "written" if more else "moved", there, here)
         elif more or fewer:
@@ -220,7 +227,7 @@ class Comparison:
 
 
 def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """Return pairs of items with the same label, in the order of the first list."""
+    """Return pairs of items with the same label, in the same order as in the first list."""
     waiting: dict[str, list[Any]] = {}
     for label, item in here:
         waiting.setdefault(label, []).append(item)
@@ -228,7 +235,7 @@ def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) 
 
 
 def _published_first(labelled: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Move drafts to the end. A list may contain both the draft and the published version of a document."""
+    """Move drafts to the end. A list can contain both the draft and the published version of a document."""
     return sorted(labelled, key=lambda pair: "publishedAt" in pair[1] and pair[1]["publishedAt"] is None)
 
 
@@ -238,7 +245,9 @@ def _document(label: str) -> str:
 
 
 def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
-    """Return the labels without some documents, each as often as it is counted."""
+    """Return the labels after removing those of some documents, each as often as it is counted in
+    `documents`.
+    """
     left, kept = Counter(documents), Counter[str]()
     for label in labels.elements():
         if left[_document(label)]:
@@ -249,7 +258,9 @@ def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
 
 
 def _called(found: dict[str, Any]) -> str:
-    """Return the name by which to match unknown documents; only files and users come several at a time."""
+    """Return the name by which an unknown document can be matched. Only lists of files and users contain
+    several unknown items.
+    """
     return str(found.get("name") or found.get("username") or "")
 
 
@@ -264,7 +275,7 @@ def _locale(found: dict[str, Any]) -> Any:
 
 
 def _told(answer: Answer) -> str:
-    """Return the status, with the name and message of an error."""
+    """Return the status. For an error, also return its name and message."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if isinstance(error, dict):
         return f"{answer.status} {error.get('name')}: {error.get('message')}"

@@ -1,4 +1,4 @@
-"""Comparison of two responses if Strapi's is an error."""
+"""Comparison of two responses of which Strapi's is an error."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,9 @@ Error = Mapping[str, Any]
 
 
 def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Difference]:
-    """Yield the differences. A different wording of the same error has the kind `message`."""
+    """Yield the differences. If the same error only has a different wording, the kind of the difference is
+    `message`.
+    """
     error = ours.get("error") if isinstance(ours, dict) else None
     if not isinstance(error, dict):
         yield Difference("error", "error", theirs["error"], ours)
@@ -23,7 +25,7 @@ def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Differen
 
 
 def _heads(theirs: Error, ours: Error) -> Iterator[Difference]:
-    """Compare the parts of an error except for its details."""
+    """Compare two errors without their details."""
     if theirs.get("name") != ours.get("name"):
         there, here = (f"{error.get('name')}: {error.get('message')}" for error in (theirs, ours))
         yield Difference("error.name", "error", there, here)

@@ -22,7 +22,7 @@ def compared(headers: Message) -> Mapping[str, str]:
 
 
 def header_differences(theirs: Answer, ours: Answer, *, cross_origin: bool) -> Iterator[Difference]:
-    """Yield the headers that differ. In lists of methods or names, order is ignored.
+    """Yield the headers that differ. In lists of methods or header names, the order is ignored.
 
     CORS headers and `Vary` are compared only if the request had an `Origin` header.
     """

@@ -1,7 +1,8 @@
-"""Fills both servers with the same documents over their APIs, in the same order.
+"""Fills both servers with the same documents through their APIs, in the same order.
 
-Each document is completed before the next one is created, and refers only to earlier ones. So the order of
-Strapi's database rows equals Bifolio's order of creation, and unsorted lists can be compared.
+Each document is completed before the next one is created, and refers only to earlier documents. As a result,
+the order of Strapi's database rows is the same as the order in which Bifolio created the documents, and
+unsorted lists can be compared.
 """
 
 import io
@@ -18,12 +19,12 @@ from bench.differential.request import Answer, Query, Request
 from bench.differential.values import Chance, Values
 from bench.differential.world import Document, World
 
-_LATER = 0.35  # how often a document gets another version, by kind
+_LATER = 0.35  # probability that a document gets an additional version of each kind
 Told = tuple[Request, Answer, Answer]
 
 
 def fill(pair: Pair, world: World, chance: Chance, documents: int) -> Iterator[Told]:
-    """Create a number of documents in each collection type, and every single type.
+    """Create `documents` documents in each collection type, and the document of every single type.
 
     Yields all requests and responses.
     """
@@ -55,7 +56,7 @@ def _make(pair: Pair, world: World, bodies: Bodies, type_: Type) -> Iterator[Tol
 def _write(
     pair: Pair, document: Document, type_: Type, bodies: Bodies, version: tuple[str, str], share: float = 0.7
 ) -> Iterator[Told]:
-    """Write one version. It counts as existing if both servers accepted it."""
+    """Write one version. If both servers accept it, the version is recorded as existing."""
     first = not document.versions
     attributes = {n: found for n, found in type_.attributes.items() if first or not shared(type_, found)}
     body = bodies.body(attributes, version, share, but=document.reference)
@@ -99,7 +100,9 @@ def took(
     ours: Answer,
     drafts: bool,
 ) -> None:
-    """Record a version that both servers accepted; with `drafts`, also the draft created with it."""
+    """Record a version that both servers accepted. If `drafts` is set, also record the draft that was created
+    with the version.
+    """
     pair.theirs.names[f"doc:{document.name}"] = theirs.data["documentId"]
     pair.ours.names[f"doc:{document.name}"] = ours.data["documentId"]
     document.versions.add(version)
@@ -109,7 +112,9 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Read the row numbers and times of all versions from each server."""
+    """Read the row numbers and times of all versions from each server, and store them as values for
+    references.
+    """
     for type_ in world.model.types.values():
         for status in type_.statuses:
             for server in (pair.theirs, pair.ours):

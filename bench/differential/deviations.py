@@ -1,15 +1,17 @@
-"""Intentional differences from Strapi: applies the rows of docs/differences.md to responses.
+"""Intentional differences from Strapi: checks whether the rows in docs/differences.md explain differences
+between responses.
 
-Each entry in tests/conformance/deviations.json is one row of that page. Its `match` contains masks that
-recognize the row in a run:
+Each entry in tests/conformance/deviations.json is one row on that page. The entry's `match` contains masks,
+which recognize the differences that the row describes:
 - `kind` is the kind of the difference.
 - Patterns match the request (its text, its body as JSON, and its attribute kinds), the place of the
-  difference (as attribute kinds), both values, and all messages of an error (`refused there`, `refused
+  difference (as attribute kinds), both values, and all messages in an error (`refused there`, `refused
   here`).
-- `check` names a function in `checks` for further conditions.
+- `check` is the name of a function in `checks` that checks further conditions.
 - `instead` replaces parts of the request. The row explains a difference if Bifolio's response to the changed
-  request equals Strapi's response.
-- `without` removes keys from the query. The row explains a difference if it also explains the rest.
+  request is the same as Strapi's response.
+- `without` removes keys from the query. The row explains a difference if it also explains the differences
+  that remain without these keys.
 
 If an entry has no `match`, `unmet` contains the reason why no run shows this difference.
 """
@@ -27,11 +29,13 @@ from bench.differential.request import Answer, Request
 from bench.differential.shapes import Shapes
 
 FILE = Path(__file__).parents[2] / "tests" / "conformance" / "deviations.json"
-_CLOSER = ("check", "without")  # keys of a mask that are not patterns
+_CLOSER = ("check", "without")  # the keys in a mask that are not patterns
 
 
 class Again(Protocol):
-    """Function that sends another request to Bifolio, or to both servers, and compares again."""
+    """Function that sends a changed request to Bifolio, or to both servers, and compares the
+    responses again.
+    """
 
     def __call__(self, other: Request, *, both: bool) -> tuple[list[Difference], Context]:
         """Return the differences, and the context in which they were found."""
@@ -39,14 +43,16 @@ class Again(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One mask of an entry."""
+    """One mask in an entry of tests/conformance/deviations.json."""
 
     name: str
     match: Mapping[str, Any]
-    lasting: bool = False  # whether stored documents differ afterwards
+    lasting: bool = False  # whether stored documents differ after a request with this difference
 
     def instead(self, request: Request) -> Request | None:
-        """Return the changed request for Bifolio, if the mask has `instead` and it applies."""
+        """Return the changed request for Bifolio, if the mask has the key `instead` and applies to the
+        request. Otherwise, return None.
+        """
         made = request
         for pattern, text in self.match.get("instead", ()):
             query = tuple((re.sub(pattern, text, key), value) for key, value in made.query)
@@ -54,11 +60,13 @@ class Deviation:
         return made if made != request else None
 
     def without(self, request: Request) -> Request | None:
-        """Return the request without some query keys, if the mask has `without` and it applies."""
+        """Return the request without some query keys, if the mask has the key `without` and applies to the
+        request. Otherwise, return None.
+        """
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
-        query = tuple(dict.fromkeys(left))  # several fields may become the same parameter
+        query = tuple(dict.fromkeys(left))  # Several fields can become the same parameter.
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
@@ -81,7 +89,7 @@ class Deviation:
 
 
 def _messages(answer: Answer) -> str:
-    """Return the message of an error and of its details, one per line."""
+    """Return the messages in an error and in its details, one per line."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if not isinstance(error, dict):
         return ""
@@ -90,7 +98,9 @@ def _messages(answer: Answer) -> str:
 
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
-    """Return what remains of a query parameter after removing a pattern: nothing, or a plain `populate`."""
+    """Return what remains of a query parameter after removing a pattern: nothing, or a `populate` without
+    options.
+    """
     found = re.search(pattern, key)
     if not found:
         return ((key, value),)
@@ -120,7 +130,9 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def explain(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
 ) -> tuple[list[str], list[Difference]]:
-    """Return the names of the rows that explain differences, and the differences that no row explains."""
+    """Return the names of the rows that explain some of the differences, and the differences that no row
+    explains.
+    """
     names, left = _told(deviations, found, context, again)
     for deviation in deviations:
         other = deviation.instead(context.requests[-1]) if left and context.write is None else None
@@ -134,8 +146,8 @@ def _told(
 ) -> tuple[set[str], list[Difference]]:
     """Apply the masks to the differences in the response to the last request.
 
-    If there is a request before it, that is the write. Returns names and unexplained differences like
-    `explain`.
+    If there is a request before the last one, it is the write whose effect is checked. Returns row names and
+    unexplained differences, like `explain`.
     """
     shapes, answered = context.shapes, context.requests[-1]
     text = " then ".join(_text(request, shapes) for request in context.requests)
@@ -161,7 +173,9 @@ def _told(
 def _shown_without(
     deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
 ) -> bool:
-    """Return whether a mask has no `without`, or also explains the response to the reduced request."""
+    """Return whether a mask also explains the response to the request without the keys in `without`. If the
+    mask has no `without`, return True.
+    """
     if "without" not in deviation.match:
         return True
     other = deviation.without(answered) if again is not None else None
@@ -172,7 +186,7 @@ def _shown_without(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    """Return a request as text for the patterns, including the actor."""
+    """Return a request as a text that patterns can match. The text includes the actor."""
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     text += shapes.through(request)

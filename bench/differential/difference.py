@@ -5,22 +5,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ABSENT = "«absent»"
-WORDING = "message"  # the kind for other words with the same meaning
+WORDING = "message"  # the kind for a different wording with the same meaning
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference: where, its kind, and both values. “There” is Strapi, “here” is Bifolio.
+    """One difference: where it is, its kind, and both values. “There” means in Strapi's response, and “here”
+    means in Bifolio's.
 
     Kinds:
     - status, header, error, details; message: the wording of an error; more: additional errors here
     - value, type, missing, extra, order
-    - members: a list contains other documents (also more or fewer members)
+    - members: the lists contain different documents
     - itself: only here, a document is related to itself
     - repeated: there, a list contains a document several times
-    - other locale, other document: a relation shows another locale, or another document
+    - other locale, other document: a relation shows a different locale or a different document
     - written, moved: a relation differs only in the document that was just written, which is missing there or
-      at another position
+      at a different position
     """
 
     where: str
@@ -29,10 +30,12 @@ class Difference:
     ours: Any
     holder: Mapping[str, Any] = field(
         default_factory=dict, compare=False
-    )  # Bifolio's innermost document around it
+    )  # the innermost of Bifolio's documents that contains the difference
 
     def key(self) -> tuple[str, ...]:
-        """Return a key that identifies the difference, even after row numbers have changed."""
+        """Return a key that identifies the difference. The key does not depend on row numbers, which may
+        change.
+        """
         holder = self.holder.get("documentId"), self.holder.get("locale")
         values = (_without_number(value) for value in (self.theirs, self.ours))
         return (self.where, *map(repr, (*holder, *values)))

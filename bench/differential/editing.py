@@ -1,10 +1,11 @@
-"""Edits of a document between reading it and sending it back, as clients make them."""
+"""Edits that clients make to a document between reading it and sending it back."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-# One change: path (`parts.0.label`); `set`, `append`, `drop` (the first item) or `reverse`; value.
+# One change: a path (`parts.0.label`), a verb (`set`, `append`, `drop` the first item, or `reverse`), a
+# value.
 Edit = Sequence[Any]
 
 
@@ -12,7 +13,7 @@ def edited(found: Any, how: Mapping[str, Any]) -> Any:
     """Return a changed copy of a part of a response.
 
     `how` has these keys: `without` lists keys to remove, `plain` removes the ids of components, and `edits`
-    lists changes (ignored if their place does not exist).
+    lists changes. A change at a place that does not exist is ignored.
     """
     made = deepcopy(found)
     if how.get("plain"):

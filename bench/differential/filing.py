@@ -1,4 +1,4 @@
-"""Random requests for uploads: files, their descriptions, and the documents that they belong to."""
+"""Random requests for uploads: files, their descriptions, and the documents to which they belong."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _LOOK = Request("GET", "/api/upload/files", (("sort", "name"),))
 
 
 class Filing:
-    """Generator of the steps of one conversation about uploads."""
+    """Generator for the steps of one conversation about uploads."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance, self._values = world, chance, Values(chance, prefix)
@@ -60,7 +60,7 @@ class Filing:
         return made
 
     def _upload(self) -> Step:
-        """Upload one file or several, with or without descriptions."""
+        """Upload one or more files, with or without descriptions."""
         few = self.chance.choices(_FILES, k=self.chance.choice((1, 1, 1, 2)))
         field = "files" if self.chance.random() < 0.93 else "file"
         body: dict[str, Any] = {}
@@ -121,7 +121,7 @@ class Filing:
             "pagination": chance.choice(({"page": "1", "pageSize": "2"}, {"start": "1", "limit": "2"})),
             "_q": chance.choice(
                 ("png", "shore", "read", "zzz")
-            ),  # not a part of a hash, because hashes differ
+            ),  # The query never contains a part of a hash, because hashes differ.
         }
         few = chance.sample(list(trees), chance.randint(0, 2))
         query = tuple(pair for name in few for pair in flatten(name, trees[name]))

@@ -1,4 +1,4 @@
-"""Random filters and sort orders for a content type or the target of a relation."""
+"""Random filters and sort orders for a content type, or for the target of a relation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ _EQUAL = ("$eq", "$ne", "$in", "$notIn", "$null", "$notNull")
 _ORDER = ("$lt", "$lte", "$gt", "$gte", "$between")
 _PATTERN = ("$contains", "$notContains", "$startsWith", "$endsWith")
 _FOLDED = ("$eqi", "$nei", "$containsi", "$notContainsi", "$startsWithi", "$endsWithi")
-_DEEP = 3  # depth of relations and components
+_DEEP = 3  # maximum depth of relations and components
 _FEW_ROWS = ("json", "blocks")
 
 
@@ -33,7 +33,7 @@ class Filters:
         self.world, self.chance, self.values = world, chance, Values(chance)
 
     def tree(self, type_: Type) -> dict[str, Any]:
-        """Return a value of `filters` for a content type."""
+        """Return a value of the `filters` parameter for a content type."""
         attributes = {**OWN, **type_.attributes}
         roll = self.chance.random()
         if roll < 0.2:
@@ -46,7 +46,7 @@ class Filters:
         return {**made, **self._one(attributes, type_.uid, 0)} if roll > 0.85 else made
 
     def _one(self, attributes: Attributes, uid: str, deep: int) -> dict[str, Any]:
-        """Return a condition on one attribute, or rarely a list of conditions."""
+        """Return a condition on one attribute, or in rare cases a list of conditions."""
         if deep and self.chance.random() < 0.05:
             return {"$or": [self._one(attributes, uid, _DEEP) for _ in range(2)]}
         name = self._name(attributes, deep)
@@ -100,7 +100,7 @@ class Filters:
         )
 
     def scalar(self, attribute: Attribute, pool: Sequence[Any]) -> Any:
-        """Return a condition on a scalar attribute with some known values."""
+        """Return a condition on a scalar attribute. `pool` contains some values that documents have."""
         roll = self.chance.random()
         if roll < 0.1:
             return self._text(attribute, pool)
@@ -137,7 +137,9 @@ class Filters:
         return made
 
     def _part(self, operator: str, text: str) -> str:
-        """Return a part of a text for a pattern operator; in another case if the operator ignores case."""
+        """Return a part of a text, for an operator that matches parts. If the operator ignores case, upper
+        and lower case may be changed.
+        """
         cut = self.chance.randint(1, len(text) - 1)
         if "starts" in operator:
             text = text[:cut]
@@ -149,7 +151,9 @@ class Filters:
         return text.swapcase() if folded else text
 
     def _text(self, attribute: Attribute, pool: Sequence[Any]) -> str:
-        """Return a value as query text: mostly from a document, rarely of another type."""
+        """Return a value as text for a query. Mostly, it is a value in a document; in rare cases, it has the
+        wrong type.
+        """
         roll = self.chance.random()
         if pool and roll < 0.75:
             value = self.chance.choice(pool)
@@ -163,7 +167,7 @@ class Filters:
 
 
 def sort_tree(world: World, chance: Chance, attributes: Attributes, most: int = 3) -> Any:
-    """Return a value of `sort`, in one of its forms."""
+    """Return a value of the `sort` parameter, in one of its forms."""
     paths = sorted({_sort_path(world, chance, attributes) for _ in range(chance.randint(1, most))})
     chance.shuffle(paths)
     ways = [chance.choice(("asc", "desc", "asc", "desc", "ASC", "DESC")) for _ in paths]
@@ -186,7 +190,7 @@ def _nested(names: Sequence[str], way: str) -> Any:
 
 def _sort_path(world: World, chance: Chance, attributes: Attributes, deep: int = 0) -> str:
     every = {**OWN, **attributes}
-    del every["documentId"]  # each server sorts these in its own way
+    del every["documentId"]  # Each server sorts these in a different way.
     through = [n for n, found in every.items() if not hidden(found) and _one(world, found)]
     if deep < 2 and through and chance.random() < 0.2:
         name = chance.choice(through)

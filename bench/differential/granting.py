@@ -1,4 +1,4 @@
-"""Tokens and roles: the same ones, with the same permissions, on both servers."""
+"""Tokens and roles. Both servers have the same ones, with the same permissions."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-# Subjects that are not content types: from Bifolio's names to Strapi's.
+# Subjects that are not content types: Bifolio's name → Strapi's name.
 _THEIRS = {
     "upload": "plugin::upload.content-api",
     "user": "plugin::users-permissions.user",
@@ -20,11 +20,11 @@ _AUTH = (
     "callback", "register", "forgotPassword", "resetPassword", "sendEmailConfirmation", "emailConfirmation",
     "connect",
 )  # fmt: skip
-Grants = Mapping[str, list[str]]  # from a token's name to its permissions, in Bifolio's terms
+Grants = Mapping[str, list[str]]  # a token's name → its permissions, with Bifolio's names
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Return two tokens with limited permissions: one for reading, and one for reading and writing."""
+    """Return two tokens with limited permissions: one that can read, and one that can read and write."""
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))
@@ -39,7 +39,7 @@ def _actions(type_: Type) -> tuple[str, ...]:
 
 
 def their_tokens(made: Grants) -> str:
-    """Return the tokens as configuration for the Strapi project."""
+    """Return the tokens in the form of a configuration file for the Strapi project."""
     tokens: list[dict[str, Any]] = [{"name": "read-only", "type": "read-only"}]
     for name, permissions in made.items():
         told = [_theirs(*permission.split(".")) for permission in permissions]
@@ -52,7 +52,7 @@ def _theirs(subject: str, action: str) -> str:
 
 
 def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
-    """Create a token in a Bifolio site and return its text."""
+    """Create a token in a Bifolio site, and return the token's secret string."""
     command = [sys.executable, "-m", "server", "token", "create", name, "--type", kind, "--site", str(root)]
     command += [part for permission in permissions for part in ("--permission", permission)]
     made = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
@@ -60,9 +60,9 @@ def our_token(root: Path, name: str, kind: str, permissions: list[str]) -> str:
 
 
 def site_yaml(model: Model) -> str:
-    """Return a site.yaml whose roles have the permissions of a new Strapi project.
+    """Return a site.yaml whose roles have the same permissions as in a new Strapi project.
 
-    It is JSON, which is valid YAML.
+    The text is JSON, which is also valid YAML.
     """
     public = {type_.singular: ["find", "findOne"] for type_ in model.types.values()}
     public |= {"upload": ["find", "findOne"], "auth": list(_AUTH)}

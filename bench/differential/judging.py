@@ -1,4 +1,4 @@
-"""Sends a request to both servers and classifies the two responses: one of five outcomes."""
+"""Sends a request to both servers, and classifies the pair of responses as one of five outcomes."""
 
 import re
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 class Verdict:
     """Result for one request: both responses, and the deviations that explain differences between them.
 
-    `found` are all differences. `left` are the unexplained ones, and `wording` are errors that differ only in
-    their wording. `aside` are keys whose values were not compared.
+    `found` contains all differences. `left` contains the unexplained differences, and `wording` contains
+    errors that differ only in their wording. `aside` contains the keys whose values were not compared.
     """
 
     request: Request
@@ -39,7 +39,9 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """The outcome: equal, wording (equal except for wording), declared, undeclared, or unrecorded."""
+        """The outcome: equal, wording (equal except for the wording of errors), declared, undeclared, or
+        unrecorded.
+        """
         if self.theirs.status == NOT_RECORDED:
             return UNRECORDED
         if self.left:
@@ -55,7 +57,7 @@ class Verdict:
 
 
 class Judge:
-    """Compares the responses of two servers."""
+    """Compares the responses of the two servers."""
 
     def __init__(self, pair: Pair, world: World, deviations: Sequence[Deviation]) -> None:
         self.pair, self.shapes, self._deviations = pair, Shapes(world.model), deviations
@@ -67,7 +69,9 @@ class Judge:
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Read documents from both servers after a write and compare them, in any order."""
+        """Read documents from both servers after a write, and compare the responses. The order of documents
+        is ignored.
+        """
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
     def compare(
@@ -79,7 +83,7 @@ class Judge:
         write: Request | None = None,
         unordered: bool = False,
     ) -> Verdict:
-        """Compare two responses to a request."""
+        """Compare the two responses to a request."""
         written = _REFERENCE.search(write.path) if write else None
         names = self.pair.theirs.names, self.pair.ours.names
         comparison = Comparison(*names, written[1] if written else "")
@@ -100,7 +104,7 @@ class Judge:
         )
 
     def _asked_again(self, comparison: Comparison, context: Context) -> Again:
-        """Return the function that sends another request and compares again."""
+        """Return a function that sends a changed request and compares the responses again."""
 
         def again(other: Request, *, both: bool) -> tuple[list[Difference], Context]:
             theirs = self.pair.theirs.ask(other) if both else context.theirs

@@ -1,4 +1,4 @@
-"""Random values for relations and media in bodies: all forms, valid and invalid."""
+"""Random values for relations and media in request bodies, in all valid and invalid forms."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,7 +16,9 @@ class Links:
         self.world, self.chance = world, chance
 
     def value(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return a value in one of the forms; `path` is the document's path, `name` the attribute's name."""
+        """Return a value in one of the forms. `path` is the document's path, and `name` is the attribute's
+        name.
+        """
         many = to_many(attribute)
         forms = _MANY if many else _ONE
         made = self.chance.choices([form for form, _ in forms], [weight for _, weight in forms])[0]
@@ -26,7 +28,7 @@ class Links:
         return self.world.of(attribute.get("target", ""))
 
     def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
-        """Return some targets, each written in one of the possible ways."""
+        """Return some targets, each in one of the forms in which a body can refer to a target."""
         if attribute["type"] == "media":
             few = self.chance.sample(
                 self.world.files, min(len(self.world.files), self.chance.randint(1, most))
@@ -73,7 +75,7 @@ class Links:
         return {where: self.chance.choice(found) if where in ("before", "after") else True}
 
     def _version(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return targets with a locale or status."""
+        """Return targets with a specific locale or status."""
         extra = self.chance.choice(
             ({"locale": "fr"}, {"locale": "en"}, {"status": "draft"}, {"status": "published"})
         )
@@ -83,7 +85,7 @@ class Links:
         return self.chance.choice(({"connect": names}, {"set": names}, names))
 
     def _numbers(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return targets by row number, as older clients send them."""
+        """Return targets by row number, which is how older clients refer to them."""
         found = [document.number() for document in self._found(attribute)]
         few = self.chance.sample(found, min(len(found), 2))
         return self.chance.choice(
@@ -91,7 +93,7 @@ class Links:
         )
 
     def _populated(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return the current value, in the form in which it was populated."""
+        """Return the current value, in the same form as in a populated response."""
         made = {GET: f"{path}?populate[{name}]=true", "at": f"data.{name}"}
         return made if self.chance.random() < 0.7 else {"set": made}
 
@@ -122,6 +124,6 @@ _ONE = (*_EVERY, (Links._one, 25), (Links._list, 3))
 
 
 def leads_somewhere(world: World, attribute: Attribute) -> bool:
-    """Return whether there are documents or files that a relation or media attribute can refer to."""
+    """Return whether there are documents or files to which a relation or media attribute can refer."""
     target = FILE if attribute["type"] == "media" else attribute.get("target", "")
     return target == FILE or bool(world.of(target))

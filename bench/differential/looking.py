@@ -1,4 +1,4 @@
-"""Compares the stored documents on both servers, after writes."""
+"""Compares the documents that both servers have stored, after writes."""
 
 from collections.abc import Iterator
 
@@ -8,18 +8,18 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-SPREADING = "taken over by a draft"  # A row: queries through the relation differ as well.
+SPREADING = "taken over by a draft"  # a row's name; queries through the relation then also differ
 
 
 def look(judge: Judge, world: World) -> Iterator[Verdict]:
-    """Yield a verdict for every version of every document, deeply populated."""
+    """Read every version of every document, deeply populated, and yield a verdict for each request."""
     for type_ in world.model.types.values():
         for request in requests(world, type_):
             yield judge.look(request)
 
 
 def requests(world: World, type_: Type) -> Iterator[Request]:
-    """Yield the requests that read all versions of a type."""
+    """Yield the requests that read all versions of a content type's documents."""
     populate = flatten("populate", deep_populate(world.model.components, type_.attributes))
     for status in type_.statuses:
         query: Query = (("status", status),) if type_.drafts else ()
@@ -35,7 +35,7 @@ def requests(world: World, type_: Type) -> Iterator[Request]:
 def settle(judge: Judge, world: World) -> list[Verdict]:
     """Delete every document that differs between the servers, so that both have the same state.
 
-    Returns the verdicts that showed the differences.
+    Returns the verdicts that revealed the differences.
     """
     shown: list[Verdict] = []
     for _ in range(5):
@@ -49,14 +49,16 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
-    """Return whether a document's own values differ, not only values derived from other documents."""
+    """Return whether a document's own values differ. Values that are derived from other documents are
+    ignored.
+    """
     return SPREADING in verdict.deviations or any(
         "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
     )
 
 
 def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:
-    """Delete those documents in a list that differ between the servers."""
+    """Delete the documents in a list that differ between the servers."""
     type_ = next(t for t in world.model.types.values() if t.path == verdict.request.path)
     for document in world.of(type_.uid):
         one = dict(verdict.request.query) | {"filters[documentId]": document.reference}

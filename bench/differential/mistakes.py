@@ -1,4 +1,4 @@
-"""Mistakes in a query: each changes one thing in a valid query."""
+"""Random mistakes in a query. Each mistake changes one thing in a valid query."""
 
 from bench.differential.model import Type, scalars
 from bench.differential.values import Chance
@@ -96,7 +96,7 @@ _OPERANDS = (
 
 
 def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
-    """Return a query with a mistake, or with something that resembles one."""
+    """Return a query with a mistake, or with something that looks like a mistake."""
     roll = chance.random()
     if roll < 0.45 or not query:
         added = chance.choice(_ADDED)
@@ -115,9 +115,9 @@ def spoil(chance: Chance, type_: Type, query: _Pairs) -> _Pairs:
 def _changed(chance: Chance, key: str, value: str) -> tuple[str, str]:
     names = key.rstrip("]").replace("]", "").split("[")
     roll = chance.random()
-    if roll < 0.3 and len(names) > 1:  # a level is missing
+    if roll < 0.3 and len(names) > 1:  # Remove a level.
         del names[chance.randrange(1, len(names))]
-    elif roll < 0.6:  # a level too many
+    elif roll < 0.6:  # Add a level.
         names.insert(chance.randint(1, len(names)), chance.choice(("0", "nope", "$eq", "name", "id")))
     elif roll < 0.8:
         names[-1] = chance.choice(("nope", "$nope", "id", "password", "0"))

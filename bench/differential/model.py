@@ -1,4 +1,4 @@
-"""Content types and components of a site, as the request generators need them."""
+"""Content types and components of a site, in the form that the request generators need."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ MOMENTS = ("date", "time", "datetime", "timestamp")
 SCALARS = (*TEXT, *NUMBERS, *MOMENTS, "boolean", "json", "blocks")
 COMPOUND = ("relation", "media", "component", "dynamiczone")
 TO_MANY = ("oneToMany", "manyToMany", "morphToMany", "morphMany")
-LOCALES = ("en", "fr", "de")  # the first is the default
+LOCALES = ("en", "fr", "de")  # The first one is the default.
 FILE = "plugin::upload.file"
 
 
@@ -33,17 +33,17 @@ class Type:
 
     @property
     def path(self) -> str:
-        """The path in the API."""
+        """The path of the content type in the API."""
         return f"/api/{self.singular if self.single else self.plural}"
 
     @property
     def statuses(self) -> tuple[str, ...]:
-        """The statuses that a document can have, in each locale."""
+        """The statuses that a document of the content type can have, in each locale."""
         return ("published", "draft") if self.drafts else ("published",)
 
     @property
     def locales(self) -> tuple[str, ...]:
-        """The locales that a document can have."""
+        """The locales that a document of the content type can have."""
         return LOCALES if self.localized else LOCALES[:1]
 
 
@@ -60,7 +60,9 @@ class Model:
         return [type_ for type_ in self.types.values() if not type_.single]
 
     def inside(self, attribute: Attribute) -> Attributes | None:
-        """Return the attributes of a relation's, media's or component's target."""
+        """Return the attributes of the documents, files or components to which an attribute refers. Return
+        None if they are unknown.
+        """
         match attribute["type"]:
             case "relation":
                 target = self.types.get(str(attribute.get("target")))
@@ -73,7 +75,7 @@ class Model:
 
 
 def read_model(folder: Path) -> Model:
-    """Read the model from a folder `content-types`."""
+    """Read the model from the schema files in a folder `content-types`."""
     types = [_type(json.loads(path.read_bytes())) for path in sorted(folder.glob("*.json"))]
     components = {
         f"{path.parent.name}.{path.stem}": json.loads(path.read_bytes())["attributes"]
@@ -102,12 +104,12 @@ def to_many(attribute: Attribute) -> bool:
 
 
 def hidden(attribute: Attribute) -> bool:
-    """Return whether an attribute is never in responses."""
+    """Return whether responses never contain an attribute."""
     return bool(attribute["type"] == "password" or attribute.get("private"))
 
 
 def shared(type_: Type, attribute: Attribute) -> bool:
-    """Return whether all locales of a document share the value of an attribute."""
+    """Return whether an attribute has the same value in all locales of a document."""
     own = attribute.get("pluginOptions", {}).get("i18n", {}).get("localized") is True
     return type_.localized and not own and attribute["type"] not in ("relation", "uid")
 
@@ -118,7 +120,7 @@ def scalars(attributes: Attributes) -> list[str]:
 
 
 def compounds(attributes: Attributes) -> list[str]:
-    """Return the attributes that `populate` can name."""
+    """Return the attributes that `populate` can include."""
     return [n for n, found in attributes.items() if found["type"] in COMPOUND and not hidden(found)]
 
 

@@ -1,4 +1,4 @@
-"""Random values of morph relations, and of several relations with the same target."""
+"""Random values for morph relations, and for several relations to the same target."""
 
 from typing import Any
 
@@ -30,7 +30,9 @@ def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
 
 
 def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
-    """Return a document with its type, as in a morph relation; sometimes with a key missing or added."""
+    """Return a reference to a document, with the document's content type, as in a morph relation. Sometimes,
+    a key is missing or added.
+    """
     made: dict[str, Any] = {"documentId": document.reference}
     if chance.random() < 0.1:
         made = {"id": document.number()}
@@ -42,7 +44,7 @@ def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
 
 
 def groups(type_: Type) -> list[list[str]]:
-    """Return groups of relations that have the same target type, if there are several."""
+    """Return groups of relations that have the same target type. A group contains at least two relations."""
     made: dict[str, list[str]] = {}
     for name, found in type_.attributes.items():
         if "target" in found and not str(found.get("relation")).startswith("morph"):
@@ -51,7 +53,7 @@ def groups(type_: Type) -> list[list[str]]:
 
 
 def same_targets(chance: Chance, world: World, type_: Type) -> Body | None:
-    """Return a body in which several relations refer to the same document, or to few documents."""
+    """Return a body in which several relations refer to the same document, or to a few documents."""
     every = groups(type_)
     if not every:
         return None

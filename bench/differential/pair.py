@@ -1,4 +1,4 @@
-"""Both servers: each request is sent to both, and both are reset to the same state."""
+"""The pair of servers. Each request is sent to both servers, and both are reset to the same state."""
 
 import json
 import shutil
@@ -23,11 +23,11 @@ _RESET = {
 
 
 class Pair:
-    """The two servers of one site. `keep` saves the state that `reset` restores.
+    """The two servers for one site. `keep` saves the current state, and `reset` restores it.
 
-    The servers keep running during a reset: Strapi's database rows and Bifolio's files are replaced. Bifolio
-    has loaded them when it returns the number of the reset, which is written last. Users are not saved; a
-    reset deletes them.
+    The servers keep running during a reset: Strapi's database rows and Bifolio's files are replaced. The
+    number of the reset is written last, so when Bifolio returns this number, it has loaded the files. Users
+    are not saved: a reset deletes them.
     """
 
     def __init__(self, peer: Peer, types: Path, model: Model, grants: Grants, folder: Path) -> None:
@@ -62,7 +62,7 @@ class Pair:
         self._stack.close()
 
     def ask(self, request: Request) -> tuple[Answer, Answer]:
-        """Send a request to both servers. Returns Strapi's and Bifolio's response."""
+        """Send a request to both servers. Return Strapi's response and Bifolio's response."""
         return self.theirs.ask(request), self.ours.ask(request)
 
     def keep(self) -> None:
@@ -72,7 +72,7 @@ class Pair:
         self._kept = (dict(self.theirs.names), dict(self.ours.names))
 
     def reset(self, case: str) -> None:
-        """Restore the saved state of both servers, before the conversation `case`."""
+        """Restore the saved state of both servers. `case` is the conversation that starts after the reset."""
         put_back(self._root / "content", self._folder / "kept-content")
         self._peer.reset(case)
         for user in self.ours.ask(Request("GET", "/api/users")).body:

@@ -1,4 +1,6 @@
-"""Strapi as one of the two servers: the installed packages, or a playback of recorded responses."""
+"""Strapi as one of the two servers. It is either installed and running, or recorded responses are played
+back.
+"""
 
 import json
 import os
@@ -17,7 +19,7 @@ from bench.peer.strapi import make_project, strapi, token
 
 
 class Peer(Protocol):
-    """The server that Bifolio is compared with."""
+    """The server with which Bifolio is compared."""
 
     def start(self) -> Server:
         """Start the server."""
@@ -29,11 +31,13 @@ class Peer(Protocol):
         """Save the current state."""
 
     def reset(self, case: str) -> None:
-        """Restore the saved state, before the conversation `case`."""
+        """Restore the saved state. `case` is the conversation that starts after the reset."""
 
 
 class Strapi:
-    """A Strapi project with the content types in a folder. Its responses are stored in `recording`."""
+    """A running Strapi project with the content types in a folder. Its responses are stored in
+    `recording`.
+    """
 
     def __init__(
         self, packages: Path, types: Path, grants: Grants, folder: Path, recording: Recording | None
@@ -46,7 +50,7 @@ class Strapi:
         self._stack.callback(shutil.rmtree, self._project, ignore_errors=True)
 
     def start(self) -> Server:
-        """Start the server, with a token for each of the grants."""
+        """Start the server, with a token for each entry in the grants."""
         tokens = {"PEER_TOKENS": their_tokens(self._grants)}
         serving = self._stack.enter_context(strapi(self._packages, self._project, LOCALES[1:], tokens))
         theirs = json.loads((self._project / "tokens.json").read_bytes())
@@ -64,7 +68,7 @@ class Strapi:
             database.backup(copy)
 
     def reset(self, case: str) -> None:
-        """Restore the database rows and the uploads while Strapi runs."""
+        """Restore the database rows and the uploads while Strapi is running."""
         put_back(self._uploads, self._kept)
         restore(self._project / "data.db", self._folder / "kept.db")
         if self._recording is not None:
@@ -87,7 +91,7 @@ class Recorded:
         self._stack = ExitStack()
 
     def start(self) -> Server:
-        """Start the playback server. The file contains names of tokens instead of their text."""
+        """Start the playback server. In the file, tokens are replaced with their names."""
         self._playing = self._stack.enter_context(playing(self._file))
         return Server("Strapi", self._playing.port, {name: name for name in self._names})
 
@@ -96,15 +100,15 @@ class Recorded:
         self._stack.close()
 
     def keep(self) -> None:
-        """Do nothing: each conversation has its own responses."""
+        """Do nothing, because each conversation has separate recorded responses."""
 
     def reset(self, case: str) -> None:
-        """Switch to the responses of a conversation."""
+        """Switch to the recorded responses for the conversation `case`."""
         self._playing.begin(case)
 
 
 def put_back(live: Path, kept: Path) -> None:
-    """Restore the files in a folder to a saved copy. Equal files are not touched."""
+    """Replace the files in a folder with a saved copy. Identical files are not changed."""
     there = {path.relative_to(kept) for path in kept.rglob("*") if path.is_file()}
     for path in [path for path in live.rglob("*") if path.is_file()]:
         if path.relative_to(live) not in there:
@@ -126,7 +130,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(database: Path, kept: Path) -> None:
-    """Copy the rows of a saved database to a database that a server has open."""
+    """Copy the rows of a saved database to a database that a running server has opened."""
     with _opened(database) as live:
         live.execute("PRAGMA foreign_keys = OFF")
         live.execute("ATTACH ? AS kept", (str(kept),))

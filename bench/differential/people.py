@@ -18,11 +18,11 @@ _JSON = "application/json"
 
 
 class People:
-    """Generator of the steps of one conversation about users."""
+    """Generator for the steps of one conversation about users."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.chance, self._prefix, self._count = chance, prefix, 0
-        self.users: dict[str, dict[str, str]] = {}  # from a reference's name to the data of the account
+        self.users: dict[str, dict[str, str]] = {}  # name of a reference → data of the account
         self.sessions: list[str] = []
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
@@ -32,7 +32,7 @@ class People:
         return replace(made, area=area)
 
     def _account(self) -> dict[str, Any]:
-        """Return the data of a new account, mostly valid."""
+        """Return the data for a new account. Mostly, the data is valid."""
         self._count += 1
         name = f"{self.chance.choice(_NAMES)}{self._prefix}{self._count}"
         if self.chance.random() < 0.15:
@@ -41,7 +41,7 @@ class People:
         return {"username": name, "email": address, "password": self.chance.choice(_PASSWORDS[:3])}
 
     def _spoiled(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return a body, sometimes with a mistake."""
+        """Return a body, sometimes with a mistake in it."""
         if self.chance.random() < 0.65:
             return body
         name = self.chance.choice([*body, "nope", "id", "provider", "role"])
@@ -50,7 +50,7 @@ class People:
         return {**body, name: self.chance.choice(_WRONG)}
 
     def _user(self) -> str:
-        """Return the id of a user, mostly of an existing one."""
+        """Return a user id. Mostly, the user exists."""
         if self.chance.random() < 0.08:
             return self.chance.choice(("999999", "abc", "0"))
         return f"«{self.chance.choice(list(self.users))}»"
@@ -144,7 +144,7 @@ class People:
         return Step("", request, looks=(_LOOK,))
 
     def _nobody(self) -> Step:
-        """Return a request with an unknown code or e-mail address."""
+        """Return a request with an unknown code or email address."""
         code = {"code": "x", "password": "secret12", "passwordConfirmation": "secret12"}
         path, body = self.chance.choice(
             (
@@ -160,7 +160,7 @@ class People:
         return Step("", Request("GET", f"/api/users-permissions/roles{path}"))
 
     def _open(self) -> Step:
-        """Return a request that a user or the public may send."""
+        """Return a request that a user or the public is allowed to send."""
         path = self.chance.choice(
             ("/api/users", "/api/users/count", "/api/upload/files", "/api/users-permissions/roles")
         )

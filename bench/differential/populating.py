@@ -1,4 +1,4 @@
-"""Random populate parameters, in all forms."""
+"""Random `populate` parameters, in all forms."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,14 +12,14 @@ _DEEP = 3
 
 
 class Populates:
-    """Generator of values for `populate`."""
+    """Generator of values for the `populate` parameter."""
 
     def __init__(self, world: World, chance: Chance) -> None:
         self.world, self.chance = world, chance
         self._filters = Filters(world, chance)
 
     def tree(self, type_: Type) -> Any:
-        """Return a value of `populate` for a content type."""
+        """Return a value of the `populate` parameter for a content type."""
         attributes = dict(type_.attributes)
         if type_.localized:
             attributes["localizations"] = {"type": "relation", "relation": "oneToMany", "target": type_.uid}
@@ -38,7 +38,7 @@ class Populates:
         return {name: self._inside(attributes[name], deep) for name in few}
 
     def _path(self, attributes: Attributes, name: str, deep: int) -> str:
-        """Return an attribute name, or a path with dots."""
+        """Return an attribute's name, or a dotted path that starts with this name."""
         inner = self.world.model.inside(attributes[name])
         names = compounds(inner) if inner else []
         if names and deep < _DEEP and self.chance.random() < 0.5:
@@ -89,7 +89,7 @@ class Populates:
         ]
 
     def on_tree(self, type_: Type) -> Any:
-        """Return a `populate` with separate parameters for each part of a zone."""
+        """Return a `populate` parameter with different options for each type that a zone can contain."""
         names = self.zones(type_)
         if not names:
             return "*"
@@ -102,7 +102,7 @@ class Populates:
         return {name: made}
 
     def _on(self, kind: str) -> Any:
-        """Return the parameters for one component or type."""
+        """Return the options for one component or content type."""
         model = self.world.model
         inner = model.types[kind].attributes if kind in model.types else model.components[kind]
         made: dict[str, Any] = {}
@@ -117,7 +117,7 @@ class Populates:
         return made or ("true" if self.chance.random() < 0.5 else {"populate": "*"})
 
     def fields(self, attributes: Attributes) -> Any:
-        """Return a value of `fields`."""
+        """Return a value of the `fields` parameter."""
         names = [n for n in (*OWN, *scalars(attributes)) if n in attributes or self.chance.random() < 0.3]
         names = [n for n in names if n != "documentId" or self.chance.random() < 0.3] or ["documentId"]
         few = self.chance.sample(names, self.chance.randint(1, min(4, len(names))))
@@ -125,7 +125,9 @@ class Populates:
 
 
 def deep_populate(components: Mapping[str, Attributes], attributes: Attributes, deep: int = 0) -> Any:
-    """Return a `populate` for everything in a document; for relations, only the documentIds."""
+    """Return a `populate` parameter that includes all values in a document. For relations, it includes only
+    the documentIds.
+    """
     made: dict[str, Any] = {}
     for name in compounds(attributes):
         found = attributes[name]

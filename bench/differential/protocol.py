@@ -1,4 +1,6 @@
-"""Random requests that test HTTP: methods, paths, `Origin`, and content types of bodies."""
+"""Random requests that test HTTP itself: methods, paths, the `Origin` header, and the content types of
+bodies.
+"""
 
 import json
 from collections.abc import Iterator
@@ -43,7 +45,9 @@ _BODIES = (
 
 
 def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield methods and paths that change nothing: unsafe methods where the API does not support them."""
+    """Yield methods and paths of requests that change nothing, because the API does not support the method
+    for the path.
+    """
     for type_ in types:
         yield from ((method, type_.path) for method in _SAFE)
         one = [f"{type_.path}/{name}" for name in (*names[type_.uid][:1], "none")]
@@ -59,7 +63,9 @@ def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple
 
 
 def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]]) -> Request:
-    """Return a request that changes nothing. `names` are references to documents, by uid."""
+    """Return a request that changes nothing. `names` contains references to documents, by the content type's
+    uid.
+    """
     method, path = chance.choice(list(_untouched(types, names)))
     headers: list[tuple[str, str]] = []
     if chance.random() < 0.5:
@@ -77,7 +83,9 @@ def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]])
 
 
 def with_content_type(chance: Chance, request: Request) -> Request:
-    """Return a write with another content type, or with a body that does not match its content type."""
+    """Return a write request with a different `Content-Type`, or with a body that does not match its
+    `Content-Type`.
+    """
     roll, text = chance.random(), json.dumps(request.body, ensure_ascii=False)
     if roll < 0.55:
         return replace(request, kind=chance.choice(_TYPES), body=text)
@@ -87,7 +95,9 @@ def with_content_type(chance: Chance, request: Request) -> Request:
 
 
 def with_other_indices(chance: Chance, query: Query) -> Query:
-    """Return a query with lists written in another way: `[]`, gaps between indices, or repeated names."""
+    """Return a query in which lists are written differently: with `[]`, with gaps between indexes, or by
+    repeating the name.
+    """
     way = chance.choice(("empty", "empty", "gaps", "far", "reversed", "first empty", "bare"))
     made = [(_other_key(key, way), value) for key, value in query]
     if way == "reversed":

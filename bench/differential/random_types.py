@@ -1,4 +1,4 @@
-"""Random content types and components, generated from a seed."""
+"""Random content types and components, which are generated from a seed."""
 
 import json
 import random
@@ -27,7 +27,7 @@ Schema = dict[str, Any]
 
 
 def write_random_types(folder: Path, seed: str) -> None:
-    """Write the content types and components for a seed to a folder `content-types`."""
+    """Write the content types and components for a seed to the folder `content-types` at `folder`."""
     chance = random.Random(f"types/{seed}")
     nouns = chance.sample(_NOUNS, _COLLECTIONS + _SINGLES)
     collections = nouns[:_COLLECTIONS]
@@ -43,7 +43,7 @@ def write_random_types(folder: Path, seed: str) -> None:
 
 
 def _components(chance: Chance, collections: list[str]) -> dict[str, Schema]:
-    """Return components. Each may contain the ones before it."""
+    """Return components. Each component may contain components that precede it."""
     made: dict[str, Schema] = {}
     for i in range(_COMPONENTS):
         attributes = _scalars(chance, chance.randint(1, 4), plain=True)
@@ -136,7 +136,7 @@ def _bounds(chance: Chance) -> Schema:
 
 
 def _relate(chance: Chance, types: dict[str, Schema], collections: list[str]) -> None:
-    """Add relations of all kinds to the types. Single types get only one-way relations."""
+    """Add relations of all kinds to the content types. Single types get only one-way relations."""
     for i in range(_RELATIONS):
         kind, back = _LINKS[i % len(_LINKS)]
         source = chance.choice(collections if back else list(types))

@@ -1,4 +1,4 @@
-"""Sends random reads to both servers and records disagreements."""
+"""Sends random reads to both servers, and records the differences."""
 
 import random
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from bench.differential.world import World
 
 
 def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdict) -> None:
-    """Record the result of a request that is independent of others."""
+    """Record the result of a request that does not depend on earlier requests."""
     command = curl(verdict.request, judge.pair.ours.names)
     findings.note(area, shape_of(judge, verdict), Example(case, [command], verdict))
 
 
 def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
-    """Return the shape of a result: equal for results with the same cause."""
+    """Return the shape of a result. Results with the same cause have the same shape."""
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
     differences = verdict.left or verdict.wording
@@ -30,14 +30,14 @@ def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> st
 
 
 class Reading:
-    """Reads of one site. Each is independent of the others."""
+    """Random reads of one site. Each read is independent of the others."""
 
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._world, self._findings = judge, world, findings
         self._shrinking = shrinking
 
     def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
-        """Send the reads with these numbers. Each depends only on the seed and its number."""
+        """Send the reads with these numbers. Each read depends only on the seed and on its number."""
         for number in numbers:
             chance = random.Random(f"{seed}/read/{number}")
             area = chance.choices(list(AREAS), list(AREAS.values()))[0]
@@ -53,7 +53,7 @@ class Reading:
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
     def _shows(self, request: Request, first: Verdict) -> bool:
-        """Return whether a smaller request shows the same unexplained disagreement."""
+        """Return whether a smaller request reveals the same unexplained difference."""
         verdict = self._judge.ask(request)
         if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False

@@ -57,7 +57,7 @@ class Reads:
         return Request("GET", path, tuple(query), headers=headers, who=who)
 
     def _described(self) -> list[str]:
-        """Return paths at which the API describes the site."""
+        """Return the API paths whose responses describe the site, such as its content types."""
         builder, model = "/api/content-type-builder", self.world.model
         paths = [
             "/api/i18n/locales",
@@ -91,7 +91,9 @@ class Reads:
         return self.chance.choice(found) if found and self.chance.random() < 0.95 else "none"
 
     def _version(self, value: str, made: dict[str, Any]) -> str:
-        """Return a reference to a row number; if possible, of the version that the query selects."""
+        """Return a reference to a row number. If possible, it is the row of the version that the query
+        selects.
+        """
         if not value.startswith("«id:"):
             return value
         _, name, status, locale = value.strip("«»").split(":")
@@ -106,7 +108,7 @@ class Reads:
         made["populate"] = self.populates.tree(type_)
 
     def _lists(self, type_: Type, made: dict[str, Any]) -> None:
-        """Convert parameters to lists, where lists are possible."""
+        """Convert the values of parameters to lists, where lists are possible."""
         few = scalars(type_.attributes) or ["documentId"]
         names = compounds(type_.attributes)
         made["fields"] = self.chance.sample(few, min(len(few), self.chance.randint(1, 3)))
@@ -164,7 +166,7 @@ class Reads:
         ]
         said = [
             value for value in said if not str(value).startswith("«")
-        ]  # not a number that identifies a file
+        ]  # This must not be a number that identifies a file.
         word = (
             str(self.chance.choice(said))
             if said and self.chance.random() < 0.7

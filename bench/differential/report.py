@@ -1,4 +1,4 @@
-"""Report of a run: outcomes by area, declared differences by row, and each cause with an example."""
+"""Report of a run: the outcomes by area, the declared differences by row, and each cause with an example."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
-ENOUGH = 30  # responses that an area needs before it can fail
+ENOUGH = 30  # An area with fewer responses can't fail.
 _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 
@@ -32,7 +32,9 @@ def _row(area: str, outcomes: Counter[str], floor: float | None) -> list[str]:
 
 
 def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
-    """Print how many responses each row of docs/differences.md explains; `about` are the rows' texts."""
+    """Print how many responses each row in docs/differences.md explains. `about` contains the texts of the
+    rows.
+    """
     rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
     unmet = len(about) - len(rows)
     note = (
@@ -70,12 +72,12 @@ def cause_text(cause: Cause, number: int) -> str:
 
 
 def wording_lines(findings: Findings, most: int) -> Sequence[str]:
-    """Return the different wordings, most frequent first, one per line."""
+    """Return the pairs of different wordings, most frequent first, one pair per line."""
     return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
 
 
 def causes_text(findings: Findings) -> str:
-    """Return every cause as Markdown, for all outcomes except equal."""
+    """Return every cause as Markdown, for all outcomes except `equal`."""
     parts = (
         ("Undeclared", findings.causes),
         ("Declared", findings.declared),
@@ -88,7 +90,7 @@ def causes_text(findings: Findings) -> str:
 
 
 def _shortened(body: Any) -> str:
-    """Return a JSON text, cut to a maximum length, without parts that are always the same."""
+    """Return a JSON text without parts that are always the same, truncated to a maximum length."""
     text = body if isinstance(body, str) else json.dumps(_without(body), ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
@@ -100,7 +102,7 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """Return the areas in which fewer responses are equal than required.
+    """Return the areas in which the share of equal responses is below the required minimum.
 
     Areas with few responses are ignored.
     """

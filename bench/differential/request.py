@@ -1,11 +1,12 @@
-"""Requests that are sent to both servers, with references in place of server-specific ids.
+"""Requests that are sent to both servers. They contain references in place of ids that differ between the
+servers.
 
-References are texts in guillemets: `«doc:3»` is a documentId, `«id:3:draft:en»` the row number of one
-version, `«created:3»` the time of creation, and `«file:2»` a file number. Each server has its own values for
-them, which are inserted when the request is sent.
+References are texts in guillemets: `«doc:3»` is a documentId, `«id:3:draft:en»` is the row number of one
+version, `«created:3»` is the time of creation, and `«file:2»` is the number of a file. When the request is
+sent, references are replaced with the values for the server to which it is sent.
 
-An object `{"«get»": PATH, "at": "data.tags"}` in a body stands for a part of the server's own response to a
-GET of the path. Its other keys describe edits (`editing.edited`).
+An object `{"«get»": PATH, "at": "data.tags"}` in a body is replaced with a part of the server's own response
+to a GET request for the path. The object's other keys describe edits (`editing.edited`).
 """
 
 import json
@@ -27,14 +28,16 @@ Query = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request. `body` is JSON unless `kind` is another content type; `files` are uploaded in a form."""
+    """One request. `body` is JSON, unless `kind` is a different content type. `files` are
+    uploaded in a form.
+    """
 
     method: str
     path: str
     query: Query = ()
     body: Any = None
     kind: str = "application/json"
-    files: tuple[tuple[str, str, str, bytes], ...] = ()  # field, name, media type, content
+    files: tuple[tuple[str, str, str, bytes], ...] = ()  # field name, file name, media type, content
     headers: tuple[tuple[str, str], ...] = ()
     who: str = "full"  # name of a token, reference to a session, or PUBLIC
     form: bool = False  # whether the body is a multipart form, even without files
@@ -42,7 +45,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its body as parsed JSON or as text, and the headers to compare, in lower case."""
+    """A response: its body as parsed JSON or as text, and the headers to compare, with names in
+    lower case.
+    """
 
     status: int
     body: Any
@@ -50,12 +55,12 @@ class Answer:
 
     @property
     def data(self) -> Any:
-        """The value of `data`, or None."""
+        """The value of the key `data` in the body, or None."""
         return self.body.get("data") if isinstance(self.body, dict) else None
 
 
 def fill(value: Any, names: Mapping[str, Any], get: Callable[[str], Any]) -> Any:
-    """Replace references in a part of a request with a server's own values."""
+    """Replace the references in a part of a request with the values for a server."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole:
@@ -82,7 +87,9 @@ def flatten(name: str, tree: Any) -> Query:
 
 
 def target(request: Request, names: Mapping[str, Any], *, plain: bool = False) -> str:
-    """Return the path and query string. With `plain`, brackets and similar characters remain readable."""
+    """Return the path and query string. If `plain` is set, brackets and similar characters are not
+    percent-encoded.
+    """
     safe = "[]$:,*/" if plain else ":,*"
     pairs = (
         f"{quote(str(fill(key, names, _never)), safe)}={quote(str(fill(value, names, _never)), safe)}"
@@ -97,7 +104,7 @@ def _never(_: str) -> Any:
 
 
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
-    """Return the bytes of a body whose references were replaced, and the headers for it."""
+    """Return the bytes of a body in which references have been replaced, and the headers for this body."""
     headers = dict(request.headers)
     if request.files or request.form:
         return _multipart(request, body)
@@ -128,7 +135,7 @@ def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:
 
 
 def curl(request: Request, names: Mapping[str, Any]) -> str:
-    """Return a request as a curl command. Parts copied from responses remain references."""
+    """Return a request as a curl command. Parts that are copied from responses are shown as references."""
     words = ["curl", "-sg"]
     if request.method != "GET":
         words += ["-X", request.method]
@@ -151,7 +158,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
-    """Replace references like `fill`, but leave parts of responses as they are."""
+    """Replace references like `fill`, but do not replace parts that are copied from responses."""
     if isinstance(value, dict) and GET in value:
         edits = fill(value.get("edits", []), names, _never)
         told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]

@@ -1,4 +1,6 @@
-"""Random round trips: a document is read, changed a little, and sent back, as editors and scripts do."""
+"""Random round trips: a document is read, changed a little, and sent back, which is what editors and scripts
+do.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,15 +17,15 @@ _OWN = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "
 
 
 class RoundTrips:
-    """Generator of bodies for round trips."""
+    """Generator of request bodies for round trips."""
 
     def __init__(self, world: World, chance: Chance, bodies: Bodies) -> None:
         self.world, self.chance, self.bodies = world, chance, bodies
 
     def body(self, type_: Type, document: Document | None) -> tuple[Any, Query]:
-        """Return a body that is read from the server, and the query for the write.
+        """Return a body that is copied from the server's response, and the query for the write.
 
-        Most writes are to the version that was read.
+        Most writes change the same version that was read.
         """
         version = self.chance.choice(sorted(document.versions)) if document else (LOCALES[0], "published")
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
@@ -37,7 +39,7 @@ class RoundTrips:
             "plain": self.chance.random() < 0.5,
             "edits": [edit for _ in range(self.chance.randint(0, 2)) for edit in self._edits(type_)],
         }
-        if self.chance.random() < 0.2:  # a translation that starts as a copy of another locale
+        if self.chance.random() < 0.2:  # This is a translation that starts as a copy of a different locale.
             query = self._version(type_, self.chance.choice(LOCALES), version[1])
         return body, query
 
@@ -54,7 +56,7 @@ class RoundTrips:
         return {name: self._whole(found) for name, found in type_.attributes.items() if _populated(found)}
 
     def _whole(self, attribute: Attribute) -> Any:
-        """Return a `populate` for all nested components."""
+        """Return a `populate` parameter that includes all nested components."""
         if attribute["type"] != "component":
             return {"populate": "*"} if attribute["type"] == "dynamiczone" else "true"
         inner = self.world.model.components[attribute["component"]]

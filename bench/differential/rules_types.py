@@ -1,7 +1,7 @@
-"""Content types with every option on every attribute type, as files in a folder `content-types`.
+"""Content types that have every option on every attribute type, as files in a folder `content-types`.
 
-One type has lengths, bounds and patterns, one has defaults, one has unique attributes, one has several
-relations to the same type, and one has relations to any type.
+One content type has lengths, bounds and patterns, one has defaults, one has unique attributes, one has
+several relations to the same content type, and one has relations to documents of any content type.
 """
 
 import json
@@ -74,7 +74,9 @@ def write_rules_types(folder: Path) -> None:
 
 
 def _roads() -> Schema:
-    """Return a type with several relations to towns, and two relations to roads that mirror each other."""
+    """Return a content type with several relations to towns, and with a relation between roads that has an
+    attribute on both sides.
+    """
     return {
         "name": {"type": "string"},
         "start": _relation("manyToOne", "town", inversedBy="starting"),

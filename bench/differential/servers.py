@@ -1,4 +1,4 @@
-"""One of the two servers: sends requests, with the server's own values for references."""
+"""One of the two servers. Requests are sent to it with this server's values for references."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ from bench.host import HOST
 from bench.peer.recording import Recording, key
 
 _TIMEOUT = 60
-_PLAIN = "/?=&[]$*,.:%+"  # characters that remain unquoted in a path with a query
+_PLAIN = "/?=&[]$*,.:%+"  # characters that are not percent-encoded in a path with a query
 
 
 @dataclass
@@ -24,10 +24,10 @@ class Server:
     tokens: dict[str, str]
     names: dict[str, Any] = field(default_factory=dict)
     connection: http.client.HTTPConnection | None = None
-    recording: Recording | None = None  # recording to which responses are added
+    recording: Recording | None = None  # the recording to which responses are added
 
     def ask(self, request: Request) -> Answer:
-        """Send a request and return the response. If there is none, the status is 0."""
+        """Send a request and return the response. If there is no response, the status is 0."""
         body, headers = encode(request, fill(request.body, self.names, self._get))
         if request.who != PUBLIC:
             known = self.tokens.get(request.who) or self.names.get(request.who, request.who)
@@ -39,12 +39,12 @@ class Server:
         return self._send("GET", quote(path, _PLAIN), None, headers).body
 
     def _named(self, headers: dict[str, str]) -> dict[str, str]:
-        """Return the headers with names in place of tokens, for the recording."""
+        """Return the headers for the recording, in which tokens are replaced with their names."""
         known = {f"Bearer {token}": f"Bearer {name}" for name, token in self.tokens.items()}
         return {name: known.get(value, value) for name, value in headers.items()}
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
-        for _ in range(2):  # the server may have closed a kept-alive connection
+        for _ in range(2):  # Try again, because the server may have closed a kept-alive connection.
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(HOST, self.port, timeout=_TIMEOUT)
             try:

@@ -1,4 +1,4 @@
-"""Shapes of requests and differences: texts without names and values.
+"""Shapes of requests and differences. A shape is a text without specific names and values.
 
 Results with the same cause have the same shape.
 """
@@ -21,7 +21,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # operators that compare a text other than the one in responses
+_AS_TEXT = {  # operators that compare a different text from the one in responses
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -33,7 +33,7 @@ _GROUPS = {
 
 
 class Shapes:
-    """Generator of shapes for the content types of one model."""
+    """Generator of shapes for the content types in one model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -61,14 +61,14 @@ class Shapes:
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
 
     def _path(self, path: str) -> str:
-        """Return the shape of a path: a type becomes «type» or «single», and ids are replaced."""
+        """Return the shape of a path: a content type becomes «type» or «single», and ids are replaced."""
         parts = path.split("/")
         head = "/".join(parts[:3])
         at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
         return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
-        """Return the shape of a query key: only its last part, without the path that leads there."""
+        """Return the shape of a query key, which contains only the last attribute in the key."""
         names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
         head, made = names[0], names[1:]
         for inner in ("populate", "filters", "sort"):
@@ -112,7 +112,9 @@ class Shapes:
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference, request: Request) -> str:
-        """Return the place of a difference in a response, with attribute kinds in place of names."""
+        """Return the place of a difference in a response. Attribute names are replaced with the attributes'
+        kinds.
+        """
         head = "/".join(request.path.split("/")[:3])
         at = next((t for t in self._model.types.values() if t.path == head), None)
         attributes: Attributes | None = at.attributes if at else {}
@@ -132,7 +134,9 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        """Return words for what database rows store about a relation but files do not: locales or drafts."""
+        """Return words that describe what Strapi's database rows store about a relation but Bifolio's files
+        do not: locales or drafts.
+        """
         other = self._model.types.get(str(attribute.get("target")))
         if str(attribute.get("relation")).startswith("morphTo"):  # The target may be of any type.
             return " to-localized" * (not type_.localized or not type_.drafts)
@@ -144,11 +148,11 @@ class Shapes:
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through(self, request: Request) -> str:
-        """Return words for special steps in filter and sort keys.
+        """Return words that describe special steps in filter and sort keys.
 
-        These are steps from a type without drafts to one with drafts, through a relation for which a file
-        stores less than a row, or to the other side of a morph relation. Also text comparisons of booleans,
-        datetimes or fractions, and comparisons with row numbers.
+        These are steps from a content type without drafts to one with drafts, through a relation for which a
+        file stores less than a database row, or to the other side of a morph relation. Text comparisons of
+        booleans, datetimes or fractions, and comparisons with row numbers, are also special.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
@@ -200,7 +204,7 @@ class Shapes:
 
 
 def _last(difference: str) -> str:
-    """Return a difference with only the last two names of its place."""
+    """Return a difference with only the last two names in its place."""
     where, _, rest = difference.partition(" ") if "<" not in difference else difference.rpartition("> ")
     names = (where + (">" if "<" in difference else "")).split(".")
     return difference if "≠" in names[0] or len(names) < 4 else f"….{'.'.join(names[-2:])} {rest}"
@@ -235,14 +239,14 @@ def _value(value: Any) -> str:
 
 
 def _part(part: str) -> str:
-    """Return a part of a path. Ids are replaced."""
+    """Return a part of a path in which ids are replaced."""
     if _REFERENCE.search(part):
         return _REFERENCE.sub(r"«\1»", part)
     return "'number'" if part.isdigit() else part
 
 
 def _message(value: Any) -> str:
-    """Return an error message without the names and values that it quotes."""
+    """Return an error message without the names and values that the message quotes."""
     text = re.sub(r'"[^"]*"|\'[^\']*\'|`[^`]*`|“[^”]*”', "…", str(value))
     text = re.sub(r"(Invalid key) .*", r"\1 …", text)
     return re.sub(r"(?<=: )(\S+) must", "… must", re.sub(r"\d{2,}(?!\d* )", "N", text))[:160]

@@ -1,4 +1,4 @@
-"""Sites for the comparison, by name: their content types."""
+"""The sites for the comparison, by name. A site is defined by its content types."""
 
 import shutil
 from pathlib import Path
@@ -11,13 +11,13 @@ SITES = {
     "things": ROOT / "tests" / "conformance" / "site" / "content-types",
     "books": ROOT / "tests" / "tools" / "importer" / "site",
 }
-RULES = "rules"  # every option on every type of attribute
-RANDOM = "random-"  # prefix before a number, the seed of random content types
+RULES = "rules"  # a site with every option on every attribute type
+RANDOM = "random-"  # prefix of a site's name; the number after it is the seed for random content types
 DEFAULT = (*SITES, RULES, f"{RANDOM}1")
 
 
 def make_types(folder: Path, name: str) -> Path:
-    """Create the folder `content-types` of a site. Raises SystemExit if the name is unknown."""
+    """Create the folder `content-types` for a site. Raises SystemExit if the site's name is unknown."""
     if name.startswith(RANDOM):
         write_random_types(folder, name.removeprefix(RANDOM))
     elif name == RULES:

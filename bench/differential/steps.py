@@ -1,4 +1,4 @@
-"""One step of a conversation: a request, and the requests that show its effect."""
+"""One step in a conversation: a request, and the requests that read its effect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,12 +13,13 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of a conversation.
+    """One request in a conversation.
 
-    - `captures`: references to set, by name, with the place of the value in the response (`data.documentId`)
-    - `learns`: requests to send afterwards to get more such values
+    - `captures`: references to set, by name, with the place of their value in the response (such as
+      `data.documentId`)
+    - `learns`: requests to send after this one, to set more references
     - `looks`: requests that read the stored documents
-    - `done`: called if both servers accepted the request, so the generator can update its state
+    - `done`: called if both servers accepted the request, so that the generator can update its state
     """
 
     area: str
@@ -30,7 +31,7 @@ class Step:
 
 
 class Maker(Protocol):
-    """Generator of the steps of one conversation."""
+    """Generator for the steps of one conversation."""
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
         """Return a step in one of the areas, or None if the area has no suitable request."""

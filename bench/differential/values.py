@@ -1,4 +1,4 @@
-"""Random values of attributes, valid and invalid."""
+"""Random values for attributes, valid and invalid."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -44,9 +44,10 @@ Chance = random.Random
 
 
 class Values:
-    """Generator of values.
+    """Generator of attribute values.
 
-    Unique values contain a counter. `plain` values are returned exactly as they were written.
+    Unique values contain a counter. If `plain` is set, responses contain the values exactly as they were
+    written.
     """
 
     def __init__(self, chance: Chance, prefix: str = "v", *, plain: bool = False) -> None:
@@ -54,7 +55,7 @@ class Values:
         self._prefix, self._count = prefix, 0
 
     def good(self, attribute: Attribute) -> Any:
-        """Return a valid value of a scalar attribute."""
+        """Return a valid value for a scalar attribute."""
         made = _GOOD[attribute["type"]](self, attribute)
         if attribute.get("unique") and attribute["type"] in ("string", "text", "email"):
             made = f"{self._next()}{made}"[: attribute.get("maxLength", 200)]
@@ -64,7 +65,7 @@ class Values:
         return made
 
     def text(self, most: int = 3) -> str:
-        """Return some words."""
+        """Return at most `most` words."""
         return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(1, most)))
 
     def _next(self) -> str:
@@ -158,7 +159,7 @@ _GOOD: Mapping[str, Callable[[Values, Attribute], Any]] = {
     "blocks": Values._blocks,
 }
 
-# Values that are invalid for an attribute type; some are accepted and converted.
+# Values that are invalid for an attribute type. Some of them are accepted and converted.
 _ANY_WRONG: Sequence[Any] = (5, -1, 1.5, "", "zzz", True, False, [], {}, ["a"], {"a": 1}, None, "0", "true")
 _WRONG: Mapping[str, Sequence[Any]] = {
     "string": ("x" * 300, "x" * 61, "x", "UPPER", " "),
@@ -204,6 +205,6 @@ _WRONG: Mapping[str, Sequence[Any]] = {
 
 
 def wrong(chance: Chance, attribute: Attribute) -> Any:
-    """Return a value that a scalar attribute should reject, or accept and change."""
+    """Return a value that a scalar attribute should either reject, or accept and convert."""
     own = _WRONG.get(attribute["type"], ())
     return chance.choice(own) if own and chance.random() < 0.6 else chance.choice(_ANY_WRONG)

@@ -1,4 +1,4 @@
-"""The documents and files that exist at a point in time, for use in requests."""
+"""The documents and files that currently exist, which requests can use."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ Version = tuple[str, str]  # locale, status
 
 @dataclass
 class Document:
-    """A document: the name of its reference, its versions, and the values last written."""
+    """A document: the name of its reference, its versions, and the values that were last written."""
 
     name: str
     uid: str
@@ -20,11 +20,13 @@ class Document:
 
     @property
     def reference(self) -> str:
-        """The reference for its documentId."""
+        """The reference to the documentId."""
         return f"«doc:{self.name}»"
 
     def number(self) -> str:
-        """Return the reference for the row number of one version; of the default locale if it exists."""
+        """Return the reference to the row number of one version. If possible, it is a version in the default
+        locale.
+        """
         locale, status = min(self.versions, key=lambda v: (v[0] != LOCALES[0], v[1] != "published", v))
         return f"«id:{self.name}:{status}:{locale}»"
 
@@ -50,7 +52,9 @@ class World:
         return made
 
     def of(self, uid: str, version: Version | None = None) -> list[Document]:
-        """Return the documents of a type; with `version`, only those that have it."""
+        """Return the documents of a content type. If `version` is given, return only documents that have this
+        version.
+        """
         return [d for d in self.documents.values() if d.uid == uid and (not version or version in d.versions)]
 
     def type_of(self, document: Document) -> Type:
@@ -58,7 +62,7 @@ class World:
         return self.model.types[document.uid]
 
     def said(self, uid: str, name: str) -> Iterator[Any]:
-        """Yield the values last written for an attribute, in all documents of a type."""
+        """Yield the values that were last written to an attribute, for all documents of a content type."""
         for document in self.of(uid):
             if document.said.get(name) is not None:
                 yield document.said[name]

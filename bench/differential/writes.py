@@ -21,7 +21,9 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class Writes:
-    """Generator of the random writes of one conversation, which uses a few documents of one or two types."""
+    """Generator of the random writes in one conversation. It uses a few documents of one or two content
+    types.
+    """
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance = world, chance
@@ -32,7 +34,7 @@ class Writes:
         self._types = chance.choices(types, weights, k=2)
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a write in one of the areas, or None if no type is suitable."""
+        """Return a write in one of the areas, or None if no content type is suitable."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         every = list(self.world.model.types.values())
         others = self.chance.sample(every, len(every)) if area in _RARE else []
@@ -47,7 +49,7 @@ class Writes:
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
     ) -> Step:
-        """Return a POST or PUT step; sometimes with parameters for the response."""
+        """Return a POST or PUT step. Some of these steps have parameters for the response."""
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
         version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
@@ -64,7 +66,7 @@ class Writes:
     def _step(
         self, type_: Type, document: Document | None, request: Request, body: Body, version: Version
     ) -> Step:
-        """Return the step for a write, with the requests that show its effect."""
+        """Return the step for a write, with the requests that read its effect."""
         known = next(iter(self.world.of(type_.uid)), None) if type_.single else document
         told = known or self.world.new(type_.uid)
 
@@ -86,9 +88,10 @@ class Writes:
         )
 
     def _looks(self, type_: Type, names: Iterable[str]) -> tuple[Request, ...]:
-        """Return requests that read the type's documents, and those of related types in both directions.
+        """Return the requests that read the content type's documents, and the documents of related content
+        types in both directions.
 
-        Publishing a document can remove its relations there.
+        Related content types must be read, because publishing a document can remove its relations there.
         """
         types = {type_.uid: type_}
         types |= {
@@ -101,7 +104,7 @@ class Writes:
         return tuple(request for one in types.values() for request in requests(self.world, one))
 
     def _targets(self, attributes: Attributes) -> set[str]:
-        """Return the target types of attributes, including those inside components."""
+        """Return the target types of relations, including relations inside components."""
         found = {str(attribute.get("target")) for attribute in attributes.values()}
         for attribute in attributes.values():
             kinds = [attribute.get("component"), *attribute.get("components", ())]
@@ -110,7 +113,9 @@ class Writes:
         return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
-        """Return a valid body: complete for a new document, otherwise with a few attributes."""
+        """Return a valid body. For a new document, it is complete. Otherwise, it contains a few
+        attributes.
+        """
         version = (locale, "published")
         if document is None or type_.single:
             return self.bodies.body(type_.attributes, version, 0.5)
@@ -120,7 +125,7 @@ class Writes:
         return self.bodies.body({name: type_.attributes[name] for name in names}, version, 1.0)
 
     def _base(self, type_: Type, document: Document | None) -> Body:
-        """Return the values that every body needs."""
+        """Return the values that every body must contain."""
         if document and not type_.single:
             return {}
         needed = {name: found for name, found in type_.attributes.items() if found.get("required")}
@@ -139,7 +144,7 @@ class Writes:
         return self._send(type_, document, self._good(type_, document))
 
     def relations(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a relation, in one of its forms, in the document or in a component."""
+        """Write a relation in the document or in a component, in one of the possible forms."""
         name = self._pick(type_, "relation")
         if name is None or not leads_somewhere(self.world, type_.attributes[name]):
             return self._inner_link(type_, document, "relation")
@@ -148,7 +153,7 @@ class Writes:
         return self._link(type_, document, name)
 
     def media(self, type_: Type, document: Document | None) -> Step | None:
-        """Write media, in one of its forms."""
+        """Write a media attribute, in one of the possible forms."""
         name = self._pick(type_, "media")
         if name is None or self.chance.random() < 0.2:
             return self._inner_link(type_, document, "media")
@@ -160,7 +165,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def _inner_link(self, type_: Type, document: Document | None, kind: str) -> Step | None:
-        """Write a relation or media inside a component."""
+        """Write a relation or media attribute inside a component."""
         places = []
         for name, attribute in type_.attributes.items():
             inner = self.world.model.components.get(attribute.get("component", ""), {})
@@ -175,7 +180,9 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: made})
 
     def components(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a component or dynamic zone: complete, partial, or as it was populated."""
+        """Write a component or dynamic zone: completely, partially, or in the form in which it
+        was populated.
+        """
         name = self._pick(type_, "component", "dynamiczone")
         if name is None:
             return None
@@ -206,9 +213,9 @@ class Writes:
         return self.bodies.component(attribute, version)
 
     def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
-        """Return components, of which one is identified by its number and changed.
+        """Return components, of which one is identified by its number and has changed.
 
-        Other components are left out or new.
+        The other components are omitted or new.
         """
         version = (LOCALES[0], "published")
         kind = attribute.get("component") or self.chance.choice(attribute["components"])
@@ -255,7 +262,7 @@ class Writes:
         return self._send(type_, document, self._good(type_, document), (("status", status),))
 
     def locales(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a version in another locale."""
+        """Write a version in a locale other than the default."""
         if not type_.localized and self.chance.random() < 0.8:
             return None
         locale = self.chance.choice((*LOCALES, *LOCALES[1:], *LOCALES[1:], "es", "*", ""))
@@ -297,7 +304,7 @@ class Writes:
         return self._send(type_, document, {**base, **made}, query)
 
     def unique(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a value that another document may already have."""
+        """Write a value that a different document may already have."""
         names = [n for n, found in type_.attributes.items() if found.get("unique") or found["type"] == "uid"]
         if not names:
             return None
@@ -310,7 +317,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value}, query)
 
     def delete(self, type_: Type, document: Document | None) -> Step:
-        """Delete a document, one of its locales, or something that does not exist."""
+        """Delete a document, one of its locales, or a document that does not exist."""
         name = document.reference if document else "nothere"
         query: Query = ()
         if type_.localized and self.chance.random() < 0.6:
@@ -321,7 +328,7 @@ class Writes:
         return Step("", Request("DELETE", path, query), looks=self._looks(type_, type_.attributes))
 
     def form(self, type_: Type, document: Document | None) -> Step:
-        """Write a body as a form."""
+        """Send a write whose body is a form."""
         body = self._good(type_, document)
         flat = {n: v for n, v in body.items() if v is not None and not isinstance(v, dict | list)}
         written = {n: str(v).lower() if isinstance(v, bool) else v for n, v in flat.items()}
@@ -341,14 +348,14 @@ class Writes:
         return self._send(type_, document, {}, data={"data": body})
 
     def round_trip(self, type_: Type, document: Document | None) -> Step | None:
-        """Send a document back with small changes after reading it."""
+        """Read a document, make small changes, and send it back."""
         if document is None and not type_.single:
             return None
         body, query = RoundTrips(self.world, self.chance, self.bodies).body(type_, document)
         return self._send(type_, document, dict.fromkeys(type_.attributes), query, data={"data": body})
 
     def rules(self, type_: Type, document: Document | None) -> Step | None:
-        """Write values at the limits of lengths, bounds, patterns and uniqueness; and defaults."""
+        """Write defaults, or values at the limits of lengths, bounds, patterns and uniqueness."""
         names = [n for n, found in type_.attributes.items() if found["type"] in edges.SIMPLE]
         if not names:
             return None
@@ -385,7 +392,7 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), name: value})
 
     def morph(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a relation to documents of any type, or its other side."""
+        """Write a relation to documents of any content type, or the other side of such a relation."""
         names = morphs.morphs(type_)
         if not names:
             return None
@@ -402,13 +409,15 @@ class Writes:
         return self._send(type_, document, {**self._base(type_, document), **body}, query)
 
     def content_type(self, type_: Type, document: Document | None) -> Step:
-        """Write a body with another content type."""
+        """Send a write with a different `Content-Type`."""
         made = self._send(type_, document, self._good(type_, document))
         return replace(made, request=protocol.with_content_type(self.chance, made.request))
 
 
 def _is_said(type_: Type, name: str, value: Any) -> bool:
-    """Return whether to remember a written value: relations, and values to search for or to repeat."""
+    """Return whether to remember a written value. Relations, and values to search for or to repeat, are
+    remembered.
+    """
     return isinstance(value, str | int | float) or type_.attributes.get(name, {}).get("type") == "relation"
 
 
@@ -433,6 +442,10 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write same targets": (Writes.same_targets, 10),
     "write content types": (Writes.content_type, 6),
 }
-_RARE = ("write blocks", "write morph", "write same targets")  # areas for which few types are suitable
+_RARE = (
+    "write blocks",
+    "write morph",
+    "write same targets",
+)  # areas for which only a few content types are suitable
 # Weights of the areas in a run.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -1,7 +1,7 @@
 """Sends short conversations of writes to both servers, and compares the stored documents after each step.
 
-A conversation starts from the saved state and ends at the first disagreement, because later differences would
-result from it. Each new disagreement is reported with as few steps as possible.
+A conversation starts from the saved state and ends at the first difference, because this difference would
+cause further ones. Each new difference is reported with as few steps as possible.
 """
 
 import random
@@ -26,12 +26,12 @@ Make = Callable[[World, Chance, str], Maker]
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A step that was sent, and the verdict on its responses or on the reads after it."""
+    """A step that was sent, and the verdict on its responses or on the reads that follow it."""
 
     step: Step
     verdict: Verdict
     shown: Request | None = None  # the read that shows the disagreement, if the response itself does not
-    lasting: bool = False  # whether stored documents differ from now on, by a declared difference
+    lasting: bool = False  # whether stored documents differ from now on, because of a declared difference
 
     @property
     def agreed(self) -> bool:
@@ -54,14 +54,16 @@ class Writing:
     def run(
         self, seed: str, steps: int, make: Make, areas: Mapping[str, int], only: Sequence[int] = ()
     ) -> None:
-        """Run conversations until `steps` steps were sent, or only those whose numbers are in `only`."""
+        """Run conversations until `steps` steps have been sent. If `only` is given, run only the
+        conversations with these numbers.
+        """
         sent, number = 0, 0
         while number < len(only) if only else sent < steps:
             sent += self._converse(f"{seed}/{only[number] if only else number}", make, areas)
             number += 1
 
     def _converse(self, case: str, make: Make, areas: Mapping[str, int]) -> int:
-        """Run one conversation. Returns the number of steps sent."""
+        """Run one conversation. Return the number of steps that were sent."""
         self._judge.pair.reset(case)
         maker = make(self._base.copy(), random.Random(case), f"c{case.rsplit('/', 1)[1]}-")
         sent: list[Sent] = []
@@ -79,7 +81,7 @@ class Writing:
         return max(len(sent), 1)
 
     def _send(self, step: Step) -> Sent:
-        """Send one step, and read the documents that it changed."""
+        """Send one step, then read the documents that it changed."""
         judge = self._judge
         verdict = judge.ask(step.request)
         if verdict.took:
@@ -101,7 +103,7 @@ class Writing:
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
     def _learn(self, name: str, where: str, theirs: Answer, ours: Answer) -> None:
-        """Store each server's value for a reference."""
+        """Store the value that each server has for a reference."""
         pair = self._judge.pair
         for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
             value = dig(answer.body, where, None)
@@ -109,14 +111,16 @@ class Writing:
                 server.names[name] = value
 
     def _replay(self, steps: Sequence[Step], last: Step) -> Sent:
-        """Restore the saved state, send some steps again, and then the step `last`."""
+        """Restore the saved state, send some steps again, and then send the step `last`."""
         self._judge.pair.reset("shrinking")
         for step in steps:
             self._send(step)
         return self._send(last)
 
     def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
-        """Record the last step's result. A new disagreement is first reduced to the steps that it needs."""
+        """Record the last step's result. If the difference is new, first reduce the conversation to the steps
+        that are needed.
+        """
         before, last = [one.step for one in sent[:-1]], sent[-1]
         if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
             before, last = self._shrink(before, last)
@@ -129,7 +133,7 @@ class Writing:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
-        """Leave out steps, then parts of the last one, as long as the same difference appears."""
+        """Remove steps, then parts of the last step, as long as the same difference still occurs."""
         first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:
@@ -154,6 +158,6 @@ class Writing:
         return before, last
 
     def _told(self, sent: Sent) -> str:
-        """Return the shape of the first difference, or ""."""
+        """Return the shape of the first difference, or "" if there is none."""
         left, request = sent.verdict.left, sent.verdict.request
         return self._judge.shapes.difference(left[0], request) if left else ""
