@@ -99,7 +99,7 @@ def _messages(answer: Answer) -> str:
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
     """Return what remains of a query parameter after removing a pattern: nothing, or a `populate` without
-    options.
+    options. If the pattern does not match, return the parameter unchanged.
     """
     found = re.search(pattern, key)
     if not found:

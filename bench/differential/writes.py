@@ -262,7 +262,7 @@ class Writes:
         return self._send(type_, document, self._good(type_, document), (("status", status),))
 
     def locales(self, type_: Type, document: Document | None) -> Step | None:
-        """Write a version in a locale other than the default."""
+        """Write a version in a random locale, mostly not the default locale."""
         if not type_.localized and self.chance.random() < 0.8:
             return None
         locale = self.chance.choice((*LOCALES, *LOCALES[1:], *LOCALES[1:], "es", "*", ""))

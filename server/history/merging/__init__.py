@@ -1,3 +1,1 @@
-"""Merging of branches. Documents are merged attribute by attribute, and other text files line by line. For
-all remaining files, the complete file is used from one side.
-"""
+"""Merging of branches: documents attribute by attribute, text files line by line, other files as a whole."""
