@@ -301,9 +301,7 @@ class NotTakenOverError(ConflictError):
 
 
 class NotServedError(ConflictError):
-    """The write was pushed to the git remote, but uncommitted edits on this server prevent it from being
-    served here.
-    """
+    """The write was pushed to the git remote, but uncommitted edits on this server prevent serving it."""
 
 
 class OvertakenError(ConflictError):
