@@ -5,7 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from server.api.serving import client_threads
 from server.api.serving.client_threads import ClientThreads
+from server.errors import TurnError
 from tests.waiting import until
 
 
@@ -32,6 +34,20 @@ def test_a_client_with_many_requests_leaves_threads_to_others(threads: ClientThr
     finally:
         ended.set()
     assert [future.result(30) for future in many] == [0, 1, 2, 3, 4]
+
+
+def test_the_calls_that_wait_for_a_client_are_limited(
+    threads: ClientThreads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_threads, "MAX_QUEUED_CALLS", 3)
+    ended = threading.Event()
+    waiting = [threads.submit("many", ended.wait, 30) for _ in range(5)]
+    with pytest.raises(TurnError):
+        threads.submit("many", str, 1)
+    assert threads.submit("other", str, 7).result(30) == "7"
+    ended.set()
+    assert [future.result(30) for future in waiting] == [True] * 5
+    assert threads.submit("many", str, 8).result(30) == "8"
 
 
 def test_clients_that_wait_are_served_in_turn() -> None:

@@ -1,5 +1,6 @@
 """No client holds a thread, however slowly it sends or reads; and HTTP is spoken as clients expect it."""
 
+import asyncio
 import io
 import json
 import socket
@@ -7,15 +8,19 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from http.client import HTTPConnection
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from server.api.serving import bodies
+from server.api.serving.bodies import Body, Receiver
 from server.api.serving.http_server import REFUSAL_PAUSE_S, RESERVED_THREADS, WAITING_THREADS
 from server.auth.accounts import Accounts
 from server.database.postgres import RESPONSE_TIMEOUT_S
+from server.errors import BusyError
 from server.storage.write_lock import WriteLock
 from tests.servers import free_port, start, stop, wait, workers
 from tests.sites import schema, write
@@ -415,6 +420,34 @@ def test_a_type_whose_name_begins_like_uploads_is_content(server: Server) -> Non
     body = json.dumps({"data": {"title": "x" * 70_000}})
     headers = {"Authorization": "", "Content-Type": "application/json"}
     assert server.ask("POST", "/api/uploaders", body, **headers)[0] == 201
+
+
+def test_a_body_counts_until_it_is_closed(tmp_path: Path) -> None:
+    """It may wait for a thread after it has arrived. Bodies in memory have a limit of their own."""
+
+    class Sender:
+        def __init__(self, *parts: bytes) -> None:
+            self.parts = [*parts, b""]
+
+        async def read(self) -> bytes:
+            return self.parts.pop(0)
+
+    async def go(receiver: Receiver, size: int) -> Body:
+        return await receiver.receive(Sender(bytes(size)), size, 10**9)
+
+    receiver = Receiver(lambda: tmp_path)
+    large = [asyncio.run(go(receiver, 900_000)) for _ in range(80)]
+    in_memory = sum(isinstance(body.file, BytesIO) for body in large)
+    assert in_memory * 900_000 <= bodies.MAX_ALL_MEMORY_BYTES < (in_memory + 1) * 900_000
+    assert all(len(body.file.read()) == 900_000 for body in large)
+    receiver._room = 1_000_000
+    with pytest.raises(BusyError):
+        asyncio.run(go(receiver, 1_100_000))
+    for body in large:
+        body.close()
+    assert (receiver._room, receiver.in_memory) == (1_000_000 + 80 * 900_000, 0)
+    with asyncio.run(go(receiver, 1_100_000)) as body:
+        assert body.length == 1_100_000
 
 
 def test_large_bodies_leave_room_for_small_ones(tmp_path: Path) -> None:

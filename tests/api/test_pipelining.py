@@ -1,7 +1,10 @@
 """Pipelined requests: what a client may occupy that sends many and reads little."""
 
 import asyncio
+import gc
 import socket
+import sys
+import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -260,6 +263,52 @@ def test_heads_and_bodies_behind_a_slow_response_are_left_unread(body: int) -> N
             await sending
 
     asyncio.run(go())
+
+
+def test_a_body_that_is_ignored_is_not_stored() -> None:
+    """Nor does a body in chunks of two bytes occupy more than its bytes."""
+
+    async def go() -> None:
+        server = Server()
+        server.holds = True
+        chunks = b"2\r\nab\r\n" * 60_000
+        async with connected(server) as client:
+            for number, ignored in enumerate((True, False)):
+                await send(
+                    client, b"GET /%d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" % number
+                )
+                await until(lambda: bool(server.held))
+                exchange = server.held[0]
+                if ignored:
+                    exchange.ignore_body()
+                await send(client, chunks)
+                await until(lambda exchange=exchange: exchange._unread == 120_000)
+                assert sys.getsizeof(exchange._body) < (1000 if ignored else 150_000)
+                await send(client, b"0\r\n\r\n")
+                server.respond(server.held.popleft())
+                await read(client, 1)
+
+    asyncio.run(go())
+
+
+def test_a_closed_connection_leaves_no_cycle() -> None:
+    async def go() -> weakref.ref[Connection]:
+        server = Server()
+        server.holds = True
+        async with connected(server) as client:
+            await send(client, GET % 1)
+            await until(lambda: bool(server.held))
+            server.connections[0].give_up()
+            await until(lambda: not server.connections[0].is_open)
+            server.held.clear()
+            return weakref.ref(server.connections.pop())
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert asyncio.run(go())() is None
+    finally:
+        gc.enable()
 
 
 async def take(exchange: Exchange, size: int) -> None:

@@ -7,6 +7,7 @@ sending or sends too slowly, it is disconnected before its request has any effec
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -18,7 +19,11 @@ MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected 
 SMALL_BODY_BYTES = 64 * 1024  # Limit for most bodies, and for all senders without permission.
 MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies with a file's text, or with many file names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
-MAX_RECEIVED_BYTES = 1024 * 1024 * 1024  # Limit for the total size of all bodies that a process is receiving.
+MAX_ALL_MEMORY_BYTES = (
+    64 * 1024 * 1024
+)  # Limit for all bodies in memory. Beyond it, bodies are stored in files.
+# Limit for the total size of all bodies that a process is receiving or handling.
+MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
 # Additional limit for small bodies, enough for one per connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # Maximum time without receiving anything.
@@ -38,11 +43,12 @@ class Receiver:
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._room = MAX_RECEIVED_BYTES
+        self.in_memory = 0
 
-    async def receive(self, exchange: Exchange, length: int | None, most: int) -> tuple[IO[bytes], int]:
-        """Receive a body. Returns it as a file, positioned at its start, and its length.
+    async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
+        """Receive a body. Its file is positioned at the start.
 
         `length` is the Content-Length, or None for a chunked body. If the body is longer than `most` bytes,
         the returned length exceeds `most` and the file is incomplete.
@@ -50,49 +56,92 @@ class Receiver:
         Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails, and
         BusyError if the process is receiving too much from other clients.
         """
+        body = Body(self)
         if length is not None and length > most:
-            return BytesIO(), length
-        body, received = _Body(self._folder), 0
-        failure: ApiError | None = None
-        try:
-            async with asyncio.timeout(BODY_TIMEOUT_S):
-                async for chunk in _parts(exchange):
-                    received += len(chunk)
-                    self._room -= len(chunk)
-                    if received > most:
-                        break
-                    if self._room < (-SMALL_RESERVE_BYTES if received <= SMALL_BODY_BYTES else 0):
-                        raise BusyError("The server is receiving too many large bodies; try again")
-                    body.write(chunk)
-                else:
-                    if length is not None and received != length:
-                        raise ClientGone
-            body.file.seek(0)
-            return body.file, received
-        except TimeoutError:
-            failure = RequestTimeoutError()
-        except OSError as error:
-            failure = StorageError(f"The request body could not be stored: {error.strerror}")
-        finally:
-            self._room += received
-        body.file.close()
-        raise failure
+            body.length = length
+            return body
+        with ExitStack() as failed:
+            failed.callback(body.close)
+            failure = await _receive(exchange, body, most)
+            if failure is not None:
+                raise failure
+            if length is not None and body.length < length:
+                raise ClientGone
+            failed.pop_all()
+        return body
+
+    def reserve(self, size: int, *, small: bool) -> None:
+        """Count bytes towards the limits. Raises BusyError."""
+        if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
+            raise BusyError("The server is receiving too many large bodies; try again")
+        self._room -= size
+
+    def release(self, size: int) -> None:
+        self._room += size
 
 
-class _Body:
-    """A body that is being received. It is stored in memory or on disk."""
+class Body:
+    """A request body, in memory or on disk, and its length in bytes. It counts towards the receiver's limits
+    until it is closed.
+    """
 
-    def __init__(self, folder: Callable[[], Path]) -> None:
-        self._folder = folder
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
         self.file: IO[bytes] = BytesIO()
+        self.length = 0
+        self._reserved = self._in_memory = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part to the body. Raises OSError."""
-        if isinstance(self.file, BytesIO) and self.file.tell() + len(chunk) > MAX_MEMORY_BYTES:
-            on_disk = TemporaryFile(dir=self._folder())  # noqa: SIM115
-            on_disk.write(self.file.getbuffer())
-            self.file = on_disk
+        """Append a part to the body. Raises BusyError and OSError."""
+        size, receiver = len(chunk), self._receiver
+        receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
+        self._reserved += size
+        if isinstance(self.file, BytesIO):
+            if self._in_memory + size > MAX_MEMORY_BYTES or receiver.in_memory + size > MAX_ALL_MEMORY_BYTES:
+                self._move_to_disk()
+            else:
+                self._in_memory += size
+                receiver.in_memory += size
         self.file.write(chunk)
+
+    def _move_to_disk(self) -> None:
+        on_disk = TemporaryFile(dir=self._receiver.folder())  # noqa: SIM115
+        on_disk.write(self.file.getvalue())  # type: ignore[attr-defined]
+        self.file = on_disk
+        self._forget_memory()
+
+    def _forget_memory(self) -> None:
+        self._receiver.in_memory -= self._in_memory
+        self._in_memory = 0
+
+    def close(self) -> None:
+        self.file.close()
+        self._forget_memory()
+        self._receiver.release(self._reserved)
+        self._reserved = 0
+
+    def __enter__(self) -> "Body":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
+    """Receive a body until its length exceeds `most`. Return the error if the time or the disk runs out."""
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S):
+            async for chunk in _parts(exchange):
+                body.length += len(chunk)
+                if body.length > most:
+                    return None
+                body.write(chunk)
+        body.file.seek(0)
+    except TimeoutError:
+        return RequestTimeoutError()
+    except OSError as error:
+        return StorageError(f"The request body could not be stored: {error.strerror}")
+    return None
 
 
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:

@@ -7,6 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from server.errors import TurnError
+
+# Limit per client. A request that waits also occupies a connection, even if the client has closed it.
+MAX_QUEUED_CALLS = 1000
+_QUEUE_FULL = "Too many requests from this address are waiting; try again later"
+
 
 class ClientThreads:
     """A thread pool with one queue per client. Clients with queued work take turns.
@@ -22,10 +28,16 @@ class ClientThreads:
         self._working: Counter[str] = Counter()  # number of busy threads per client
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a function call for a client. Return a future for its result."""
+        """Queue a function call for a client. Return a future for its result.
+
+        Raises TurnError if MAX_QUEUED_CALLS for this client are waiting.
+        """
         future: Future[Any] = Future()
         with self._lock:
-            self._queues.setdefault(client, deque()).append((future, partial(work, *args)))
+            queue = self._queues.setdefault(client, deque())
+            if len(queue) >= MAX_QUEUED_CALLS:
+                raise TurnError(_QUEUE_FULL)
+            queue.append((future, partial(work, *args)))
             self._begin()
         return future
 

@@ -14,9 +14,12 @@ from typing import Protocol
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from server.api.environ import REFUSED
-from server.api.error_response import envelope
 from server.api.response import JSON, Environ, Header
 from server.api.serving.heads import (
+    MAX_HEAD_BYTES,
+    MAX_HEADERS,
+    MAX_TARGET_BYTES,
+    REFUSALS,
     EncodedHead,
     bracketed,
     encode_head,
@@ -30,9 +33,6 @@ from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
 HEAD_TIMEOUT_S = 30.0  # Maximum time for a request head, and between requests.
-MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with 431.
-MAX_HEADERS = 100
-MAX_TARGET_BYTES = 65_534  # Longer targets are rejected with 414.
 MAX_PIPELINED_REQUESTS = 64  # At most this many requests are parsed and queued. The bytes of others wait.
 MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if this much has arrived behind the current request.
 MAX_UNREAD_BYTES = 256 * 1024  # Reading from the client pauses if this much of a body is unprocessed.
@@ -44,24 +44,6 @@ MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of p
 LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
 STALL_TIMEOUT_S = 60.0  # Maximum time without the client reading any of the response.
 _BODILESS_STATUSES = (204, 304)
-
-
-def _refusal(status: int, name: str, message: str) -> bytes:
-    body = envelope(status, name, message, {}).body
-    assert isinstance(body, bytes)
-    return body
-
-
-# Response bodies for rejected heads, by status. These requests don't reach the app.
-_REFUSALS = {
-    400: _refusal(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
-    414: _refusal(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
-    431: _refusal(
-        431,
-        "RequestHeaderFieldsTooLargeError",
-        f"The head has more than {MAX_HEADERS} headers or {MAX_HEAD_BYTES:,} bytes",
-    ),
-}
 
 
 class Server(Protocol):
@@ -174,7 +156,7 @@ class Connection(asyncio.BufferedProtocol):
         self.resume_writing()
         self._leave()
         self._waiting.clear()
-        self._unparsed = b""
+        self._unparsed, self._turn = b"", None  # Breaks another cycle.
         self.server.closed(self)
 
     def pause_writing(self) -> None:
@@ -435,7 +417,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self.is_open or self._lingers or self._transport.is_closing():
             return
         if self._refusal:
-            body = _REFUSALS[self._refusal]
+            body = REFUSALS[self._refusal]
             length = ("Content-Length", str(len(body)))
             headers = (("Connection", "close"), ("Content-Type", JSON), length)
             head = encode_head("1.1", self._refusal, headers)
@@ -454,7 +436,8 @@ class Exchange:
     # Defaults for most requests. As instance attributes they would take 0.5 µs per request.
     is_left = False  # whether the client has disconnected
     on_left: Callable[[], None] | None = None  # called when the client disconnects
-    _received = _discards = _chunked = _closes = _is_read = False
+    _received = _discards = _ignores = _chunked = _closes = _is_read = False
+    _body: bytearray | None = None  # the part of the body that has arrived and was not read yet
     _unread = 0
     _failure: ApiError | ClientGone | None = None
     _reader: asyncio.Future[None] | None = None
@@ -462,7 +445,6 @@ class Exchange:
     def __init__(self, connection: Connection, environ: Environ, version: str, *, keeps_alive: bool) -> None:
         self.connection, self.environ = connection, environ
         self._version, self._keeps_alive = version, keeps_alive
-        self._parts: list[bytes] = []
 
     @property
     def name(self) -> str:
@@ -478,8 +460,15 @@ class Exchange:
             if self._unread > MAX_DISCARDED_BYTES:
                 self.connection.finish(self, close=True)
             return
-        self._parts.append(part)
+        if not self._ignores:
+            if self._body is None:
+                self._body = bytearray()
+            self._body += part
         self._wake()
+
+    def ignore_body(self) -> None:
+        """Store nothing of the body, because the response does not depend on it."""
+        self._ignores, self._body = True, None
 
     def complete(self) -> None:
         """Mark the body as complete."""
@@ -498,15 +487,15 @@ class Exchange:
         self._is_read = True
         if continues:
             self.connection.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        while not self._parts:
+        while not self._body:
             if self._failure is not None:
                 raise self._failure
             if self._received:
                 return b""
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
-        data = b"".join(self._parts)
-        self._parts, self._unread = [], 0
+        data = bytes(self._body)
+        self._body, self._unread = None, 0
         self.connection.update_reading()
         return data
 
@@ -594,6 +583,6 @@ class Exchange:
 
     def _finish(self) -> None:
         if not self._received:
-            self._discards, self._unread, self._parts = True, 0, []
+            self._discards, self._unread, self._body = True, 0, None
             self.connection.update_reading()
         self.connection.finish(self, close=self._closes)

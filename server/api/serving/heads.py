@@ -10,6 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from server.api.environ import REFUSED
+from server.api.error_response import envelope
 from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
@@ -27,12 +28,16 @@ _PHRASES = {
     422: "Unprocessable Entity",
 }
 _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for s in HTTPStatus}
+MAX_HEAD_BYTES = 128 * 1024  # Larger heads are rejected with 431.
+MAX_HEADERS = 100
+MAX_TARGET_BYTES = 65_534  # Longer targets are rejected with 414.
 # Headers with conditions. A request is rejected if one of them is not ASCII.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
 # Headers with lists that take much longer to parse than to read. Longer ones are ignored. Flask parses all of
 # them, at 0.5 µs per comma or semicolon.
-_LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE")
+_LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
+MAX_CACHED_NAME_BYTES = 64  # Longer names of headers are not cached.
 _HEAD_END = b"\r\n\r\n"
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -56,6 +61,24 @@ def environ_of_connection(client: Sequence[object], server: Sequence[object]) ->
         "SERVER_NAME": bracketed(str(server[0])),
         "SERVER_PORT": str(server[1]),
     }
+
+
+def _rejection(status: int, name: str, message: str) -> bytes:
+    body = envelope(status, name, message, {}).body
+    assert isinstance(body, bytes)
+    return body
+
+
+# Response bodies for rejected heads, by status. These requests don't reach the app.
+REFUSALS = {
+    400: _rejection(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
+    414: _rejection(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
+    431: _rejection(
+        431,
+        "RequestHeaderFieldsTooLargeError",
+        f"The head has more than {MAX_HEADERS} headers or {MAX_HEAD_BYTES:,} bytes",
+    ),
+}
 
 
 def bracketed(host: str) -> str:
@@ -84,7 +107,7 @@ def environ_of(
     }
     unreadable: list[str] = []
     for name, value in headers:
-        key = _key(name)
+        key = _key(name) if len(name) <= MAX_CACHED_NAME_BYTES else _key.__wrapped__(name)
         if not key:
             continue
         if not value.isascii():

@@ -34,10 +34,10 @@ from server.api.serving.bodies import SMALL_BODY_BYTES, Receiver
 from server.api.serving.client_threads import ClientThreads
 from server.api.serving.connection import READ_BYTES, Connection, Exchange
 from server.api.serving.heads import has_body
-from server.api.serving.sending import SMALL_BYTES, LargeBodies, length_of, send_body
+from server.api.serving.sending import SMALL_BYTES, LargeBodies, length_of, refuse, send_body
 from server.api.serving.sockets import Acceptor
 from server.bounded import network_of
-from server.errors import ApiError, ClientGone, NeedsThreadPool
+from server.errors import ApiError, ClientGone, NeedsThreadPool, TurnError
 from server.events.hub import Hub
 from server.events.stream import Stream
 
@@ -223,6 +223,7 @@ class HttpServer:
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
+            exchange.ignore_body()
             environ[IN_PLACE] = environ[ON_LOOP] = True
             response = self._answer_or_postpone(environ)
             if isinstance(response, _Postponed):
@@ -240,9 +241,17 @@ class HttpServer:
     # --- answering ---------------------------------------------------------------------------------
 
     def _begin(self, exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
+        task = self._loop.create_task(self._refuse_if_full(exchange, work))
         self._working.add(task)
         task.add_done_callback(partial(self._done, exchange))
+
+    async def _refuse_if_full(self, exchange: Exchange, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except TurnError as error:
+            await asyncio.sleep(REFUSAL_PAUSE_S)
+            refuse(exchange, error)
+            self._observer.end(exchange.environ, error.status)
 
     def _done(self, exchange: Exchange, task: asyncio.Task[None]) -> None:
         self._working.discard(task)
@@ -288,7 +297,7 @@ class HttpServer:
             most = SMALL_BODY_BYTES
             if length is None or length > SMALL_BODY_BYTES:
                 most = await self._in_thread(environ, self._app.most_bytes, environ)
-            body, received = await self._receiver.receive(exchange, length, most)
+            body = await self._receiver.receive(exchange, length, most)
         except ClientGone:  # The client disconnected before sending the whole body.
             exchange.respond(400, [], b"")
             self._observer.end(environ, 400)
@@ -298,7 +307,7 @@ class HttpServer:
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
-        environ["wsgi.input"], environ["CONTENT_LENGTH"] = body, str(received)
+        environ["wsgi.input"], environ["CONTENT_LENGTH"] = body.file, str(body.length)
         environ.pop("HTTP_TRANSFER_ENCODING", None)
         with body:
             await self._answer_soon(exchange)

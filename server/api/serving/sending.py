@@ -17,7 +17,7 @@ from server.api.error_response import failure
 from server.api.response import JSON, Header
 from server.api.serving.connection import Exchange
 from server.bounded import network_of
-from server.errors import BusyError
+from server.errors import ApiError, BusyError
 
 SMALL_BYTES = 64 * 1024  # A body up to this size is sent at once.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all larger bodies that a process holds in memory.
@@ -52,13 +52,13 @@ class LargeBodies:
             return
         client = network_of(exchange.environ.get("REMOTE_ADDR", ""))
         if not self._make_room(client, size):
-            _refuse(exchange)
+            refuse(exchange, _BUSY)
             return
         self._in_files.setdefault(client, {})[exchange] = size
         try:
             file = await asyncio.to_thread(_store, body, self._folder)
         except OSError:  # The disk is full, for example.
-            _refuse(exchange)
+            refuse(exchange, _BUSY)
         else:
             del body
             exchange.begin(status, headers)
@@ -108,8 +108,9 @@ class LargeBodies:
                 self._in_memory -= len(body)
 
 
-def _refuse(exchange: Exchange) -> None:
-    refusal = failure(_BUSY)
+def refuse(exchange: Exchange, error: ApiError) -> None:
+    """Send the response for an error."""
+    refusal = failure(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
 
@@ -154,9 +155,17 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
         blocks.append(block)
         size += len(block)
         if size >= _PART_BYTES:
-            yield b"".join(blocks)
-            blocks, size = [], 0
-    yield b"".join(blocks)
+            del block  # While the client does not read, only asyncio stores the part.
+            size = 0
+            yield _joined(blocks)
+    yield _joined(blocks)
+
+
+def _joined(blocks: list[bytes]) -> bytes:
+    """Return the blocks joined, and remove them from the list."""
+    data = b"".join(blocks)
+    blocks.clear()
+    return data
 
 
 def length_of(headers: Iterable[Header]) -> int:
