@@ -34,7 +34,7 @@ class Sizes:
 
     @property
     def categories(self) -> int:
-        """The number of categories: twelve in every site."""
+        """The number of categories, which is twelve in every site."""
         return 12
 
     @property

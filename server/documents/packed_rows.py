@@ -60,7 +60,7 @@ class PackedTexts:
 
     @classmethod
     def repeated(cls, text: str | None, count: int) -> Self:
-        """Create a column in which all `count` rows have the same text or null."""
+        """Create a column in which all `count` rows have the same text, or are all null."""
         one = (text or "").encode("utf-8", "surrogatepass") + SEPARATOR
         starts = array("I", range(0, len(one) * (count + 1), len(one)))
         return cls(memoryview(one * count), starts.tobytes(), range(count) if text is None else ())

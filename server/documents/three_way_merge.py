@@ -291,8 +291,8 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        """Merge lists of components. Components that one side added are kept, and components that one side
-        removed are dropped.
+        """Merge lists of components. The result contains the components that one side added, and omits those
+        that one side removed.
         """
         mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
         order = merge_order(range(len(base)), mine, other)

@@ -90,7 +90,9 @@ class Sockets(Protocol):
 
 
 class _Audience:
-    """A caller and a selection, which one or more streams share."""
+    """A caller and a selection of events. One or more streams with the same caller and selection share this
+    object.
+    """
 
     __slots__ = ("actor", "authorization", "checked", "selection", "streams")
 

@@ -122,7 +122,9 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Return whether the source of an event may be missing from this machine's history."""
+        """Return whether the commit or edit that caused an event may be missing from this
+        machine's history.
+        """
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
 
     def _unrecorded_changes(self, paths: Collection[str]) -> set[str]:

@@ -201,7 +201,7 @@ def _in_type(content: Content, earlier: Type, type_: Type) -> Content:
 
 
 def _holds_the_same(old: Attribute, new: Attribute) -> bool:
-    """Return whether the new attribute accepts the values of the old attribute."""
+    """Return whether every value of the old attribute is also valid for the new attribute."""
     if old.scalar or new.scalar:
         return old.scalar and new.scalar
     shapes = (

@@ -229,8 +229,8 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Return a title without differences in case, spaces and spelling, so that it can be compared with ids
-    and other titles.
+    """Return a title without differences in case, spaces and spelling. Folded titles can be compared with ids
+    and with each other.
     """
     return " ".join(id_of_reference(title).casefold().split())
 

@@ -160,8 +160,9 @@ def order_of(documents: list[Document], columns: tuple[Column, ...]) -> Order:
 
 
 def sort_by(items: Iterable[Item], value: Callable[[Item], Any], *, descending: bool) -> list[Item]:
-    """Sort items by a value; the sort is stable. In an ascending sort, nulls come first; in a descending
-    sort, they come last.
+    """Sort items by a value. Items with equal values stay in the same order.
+
+    In an ascending sort, nulls come first; in a descending sort, they come last.
     """
     return _sort([(value(item), item) for item in items], descending=descending)
 

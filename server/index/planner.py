@@ -248,8 +248,8 @@ class Planner(NamedTuple):
     # --- relations -----------------------------------------------------------------------------
 
     def _through(self, part: Through) -> Plan:
-        """Plan a filter on related documents. First find the related documents that match the inner filter,
-        then the documents that refer to them.
+        """Plan a filter such as `filters[author][name]=Ann`: first find the related documents (authors) that
+        match the inner filter, then the documents that refer to them.
         """
         attribute = part.attribute
         if attribute.type != "relation" or attribute.morph:

@@ -41,8 +41,8 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
     """Return the set of documents that contain `text` in at least one of the columns.
 
     `text` must already be casefolded, because the search is case-insensitive. The search never accesses
-    document objects: accessing them would make each forked process copy memory pages that it shares with the
-    others.
+    document objects, because each access would make a forked process copy a memory page that it shares with
+    other processes.
     """
     if "\0" in text:
         return 0
@@ -83,8 +83,8 @@ def _text_at(slots: Slots, slot: int, at: int) -> bytes:
 
 
 class TextKey(NamedTuple):
-    """Cache key for a search for a casefolded text in some columns, in one content type, locale
-    and status.
+    """Cache key for the result of a text search in some columns, in one content type, locale and status. The
+    text is casefolded.
     """
 
     uid: str

@@ -106,8 +106,8 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a comparison. If the operand is invalid, the error is raised only after all keys have been
-        parsed.
+        """Parse a comparison of an attribute with an operand. If the operand is invalid, the error is raised
+        only after all keys in the filter have been parsed, because errors in keys have priority.
         """
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)

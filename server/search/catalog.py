@@ -29,7 +29,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Parse a string that was created by calling `str()` with a group."""
+        """Parse a string that `str(group)` returned, and return the group."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 

@@ -128,7 +128,7 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the outcome of an attempt."""
+    """Store the outcome of an attempt: the response's status and the error message."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 

@@ -120,7 +120,9 @@ _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 @dataclass(frozen=True, slots=True)
 class MergeRequest:
-    """A request to merge the branch `name` into the branch `into`. "" means the served branch."""
+    """A request to merge the branch `name` into the branch `into`. If `into` is "", the target is the served
+    branch.
+    """
 
     name: str
     into: str

@@ -39,7 +39,7 @@ NOT_SERVED_MESSAGE = "The remote has the change, but it is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
-    """A write that is waiting for the remote: its files and the result of `prepare`."""
+    """A write that is waiting for the git remote, with its files and the result of the function `prepare`."""
 
     result: Result
 

@@ -90,7 +90,7 @@ class VisibleBM25(scoring.BM25F):  # type: ignore[misc]
         self.statistics = statistics
 
     def scorer(self, searcher: Any, fieldname: str, text: Any, qf: int = 1) -> Any:
-        """Return the scorer for a term."""
+        """Return the object with which whoosh scores a term."""
         made = super().scorer(searcher, fieldname, text, qf)
         if isinstance(made, scoring.BM25FScorer):
             term = text.decode() if isinstance(text, bytes) else text

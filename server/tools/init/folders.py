@@ -199,7 +199,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the page folder to which a page belongs."""
+        """Return the PageFolder to which the page at `path` belongs."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)

@@ -85,7 +85,7 @@ class ProposedType:
 
     @property
     def draft_key(self) -> DraftKey | None:
-        """The key that marks drafts."""
+        """The key in front matter that marks a page as a draft, or None."""
         return draft_key(member.page for member in self.group.members)
 
     @property
