@@ -1,4 +1,4 @@
-"""`python -m server` is the same as the `bifolio` command."""
+"""Entry point for `python -m server`, which runs the `bifolio` command."""
 
 from server.commands.cli import main
 

@@ -1,1 +1,1 @@
-"""HTTP: the WSGI app, the table of operations, and their handlers."""
+"""The HTTP API: the WSGI app, the table of operations, and the functions that handle the operations."""

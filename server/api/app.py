@@ -1,7 +1,7 @@
-"""The Flask app with the handlers of all operations except content reads.
+"""The Flask app, which contains the handlers for all operations except content reads.
 
-Content reads are handled without Flask, in `server.api.entrance`. For a faster start, `bifolio serve` imports
-this module only when the first request needs a handler.
+Content reads are handled without Flask, in `server.api.entrance`. `bifolio serve` starts faster because it
+imports this module only when a request needs a handler for the first time.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,8 @@ from server.storage.bucket.site_bucket import SiteBucket
 if TYPE_CHECKING:
     from server.auth.accounts import Accounts
 
-_KEPT_HEADERS = ("Content-Range", "Retry-After")  # Headers to keep from werkzeug's error responses.
+# The headers of werkzeug's error responses that are sent to the client.
+_KEPT_HEADERS = ("Content-Range", "Retry-After")
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
@@ -80,8 +81,8 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that runs the handler for a request. It does not catch errors that the handler
-    raises.
+    """Return a function that passes a request to the handler for its operation. Errors from the handler are
+    raised to the caller.
     """
     return partial(_handle, _make(site, identities, past, watched))
 
@@ -89,8 +90,8 @@ def handler(
 class _MatchedRule(Rule):
     """A URL rule that can match paths, but can't build URLs.
 
-    For each rule, werkzeug also compiles functions that build URLs. Bifolio never uses these functions, and
-    compiling them took 60 of the 70 ms for creating the app.
+    For each rule, werkzeug's own class also compiles functions that build URLs. Bifolio never uses these
+    functions, and compiling them took 60 of the 70 ms that it takes to create the app.
     """
 
     @staticmethod
@@ -110,7 +111,8 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    app.config["TRAP_HTTP_EXCEPTIONS"] = True  # Raise routing errors like other errors.
+    # Errors from Flask's routing are raised, so they are handled like other errors.
+    app.config["TRAP_HTTP_EXCEPTIONS"] = True
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
     for name, pattern in CONVERTERS.items():
@@ -157,19 +159,23 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
 
 
 def _converter(pattern: str) -> type[BaseConverter]:
-    """Return a converter class for path variables that match a regular expression."""
+    """Return a werkzeug converter class for a variable in URL rules. `pattern` is the regular expression that
+    the variable must match.
+    """
     return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
 
 
 def _answer_other_methods() -> Response | None:
     """Respond to OPTIONS requests.
 
-    If a request has no handler, raise NotFoundError or MethodNotAllowedError.
+    For other requests, return None. If Flask has found no handler for the request, raise NotFoundError or
+    MethodNotAllowedError.
     """
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
-        # Break the reference cycle from the request through the error's frames to the request and its
-        # connection. Otherwise, the client's next request would wait until garbage collection.
+        # This breaks a reference cycle: the request refers to the error, and the frames in its traceback
+        # refer to the request and its connection. Otherwise, the client's next request would wait until
+        # garbage collection.
         request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
@@ -196,8 +202,8 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     """Convert a Flask or werkzeug response into an Answer.
 
-    The Answer's `vary` includes `Authorization` unless the response's Cache-Control is public. A streamed
-    response keeps its headers for length, range and entity tag.
+    Unless the response is marked as `public` in its Cache-Control header, `Authorization` is added to the
+    Answer's `vary`. A streamed response keeps its headers for length, range and entity tag.
     """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
@@ -211,7 +217,9 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
 
 
 def _http_failure(error: HTTPException) -> Answer:
-    """Return the response for a werkzeug error, for example from routing or range parsing."""
+    """Return the response for an error that werkzeug has raised, for example because of an invalid Range
+    header.
+    """
     status = error.code or 500
     if status < 400:
         return _adapt(error.get_response(), {"REQUEST_METHOD": "GET"})

@@ -1,4 +1,4 @@
-"""Commit ids in request and response headers: Bifolio-Commit and Bifolio-After."""
+"""Commit ids in HTTP headers: the request header Bifolio-After, and the response header Bifolio-Commit."""
 
 import re
 import threading
@@ -19,29 +19,29 @@ from server.storage.git.refs import is_ancestor
 
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
 COMMIT_TIMEOUT_S = 2.0  # Maximum time that a request waits for a commit.
-MAX_WAITING_REQUESTS = 8  # Limit per process.
-WAKE_INTERVAL_S = 0.5  # Minimum interval between checks of the remote triggered here.
+MAX_WAITING_REQUESTS = 8  # Maximum number of requests that can wait for a commit, in each process.
+WAKE_INTERVAL_S = 0.5  # Minimum interval between two checks of the git remote that waiting requests trigger.
 _POLL_INTERVAL_S = 0.02
-# Size limit for the cache of commits known to be served, and size of an entry.
+# The size limit for the cache of commits that are known to be served, and the size of one entry.
 _MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300
-PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # Format of both headers.
+PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # The commit id in both headers.
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Lets requests wait until the site serves a given commit. Thread-safe."""
+    """Makes requests wait until the site serves a given commit. Thread-safe."""
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
-        """`wake` is a function that triggers an immediate check of the git remote for new commits."""
+        """`wake` is a function that triggers an immediate check for new commits on the git remote."""
         self.site, self._ask = site, wake
         self._waiting = threading.BoundedSemaphore(MAX_WAITING_REQUESTS)
-        # Saves 2.7 ms of the 4.3 ms for a read with Bifolio-After.
+        # The cache saves 2.7 of the 4.3 ms for a read with the header Bifolio-After.
         self._there: Cache[tuple[str, str], bool] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Wait until the site serves the commit in the request's Bifolio-After header. Return a state that
-        includes that commit.
+        """Wait until the site serves the commit that is specified in the request's Bifolio-After header.
+        Return a state that includes this commit.
 
         Raises ValidationError if the header is not a commit id. Raises BehindError if the commit is not
         served within COMMIT_TIMEOUT_S, or if too many requests are already waiting. Can also raise
@@ -80,8 +80,8 @@ class CommitWaiter:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
 
     def _is_there(self, wanted: str, commit: str) -> bool:
-        """Whether `commit` is the commit `wanted` or one of its descendants. `wanted` may be an abbreviated
-        id.
+        """Whether `commit` is identical to the commit `wanted`, or descends from it. `wanted` may be an
+        abbreviated commit id.
         """
         found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
         if found:
@@ -89,7 +89,9 @@ class CommitWaiter:
         return found
 
     def _wake(self) -> None:
-        """Trigger a check of the git remote, at most once per WAKE_INTERVAL_S."""
+        """Trigger a check for new commits on the git remote, but not more often than every
+        WAKE_INTERVAL_S.
+        """
         if time.monotonic() - self._woken > WAKE_INTERVAL_S:
             self._woken = time.monotonic()
             self._ask()
@@ -102,7 +104,7 @@ def _is_in(root: Path, wanted: str, commit: str) -> bool:
 
 
 def _read(text: str) -> str:
-    """Parse the commit id in a Bifolio-After header. Raises ValidationError."""
+    """Parse the value of a Bifolio-After header, and return the commit id. Raises ValidationError."""
     found = _ID.fullmatch(text.strip())
     if found is None:
         raise ValidationError(
@@ -114,18 +116,21 @@ def _read(text: str) -> str:
 # --- header ---------------------------------------------------------------------------------------
 
 COMMIT_HEADER = "Bifolio-Commit"
-CHANGED_SUFFIX = "; changed"  # Added if the served files have uncommitted changes.
-# Content at a full commit id never changes. Permissions may change, so shared caches must not store it.
+CHANGED_SUFFIX = "; changed"  # Added to the commit id if the served files have uncommitted changes.
+# The response to a read of a full commit id never changes. But the caller's permissions may change, so shared
+# caches must not store the response.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-FILE_STATUSES = ("200", "206", "304")  # With these statuses, a file response sets its own entity tag.
+# Responses with a file and one of these statuses contain an entity tag of their own.
+FILE_STATUSES = ("200", "206", "304")
 
 
 @dataclass(frozen=True, slots=True)
 class AnsweredCommit:
     """The past commit that a request reads.
 
-    - `lasting`: the response for this URL never changes
-    - `complete`: all formats of the commit's pictures exist already
+    - `lasting`: whether the request's URL will always refer to this commit
+    - `complete`: whether all resized variants (`formats`) of the pictures in this commit have already been
+      created
     """
 
     id: str
@@ -134,8 +139,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Return the response for a read of a past commit. It is marked as immutable if `commit` is `lasting` and
-    `complete`.
+    """Return the response to a read of a past commit. If `commit` is both `lasting` and `complete`, the
+    response is marked as immutable. Errors and responses that must not be stored are never marked.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
@@ -145,5 +150,5 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    """Return the value of the Bifolio-Commit header for a state."""
+    """Return the value of the Bifolio-Commit header for a response from this state."""
     return state.commit + CHANGED_SUFFIX if state.changed else state.commit

@@ -1,8 +1,8 @@
 """The WSGI app, which receives every request and sends every response.
 
-Each request reads one state of the site. This state includes every write that any process acknowledged before
-the request. Content reads are handled and cached in this module, without Flask. All other requests are passed
-to a Flask handler, and its response or error is sent from this module.
+Each request reads one state of the site. This state includes every write that any process had acknowledged
+when the request arrived. Content reads are handled and cached in this module, without Flask. All other
+requests are passed to a Flask handler, and this module sends the handler's response or error.
 """
 
 import re
@@ -82,20 +82,21 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# Counts a request from an address. Returns whether it is within the limit, and the rate limit headers.
+# A function that counts a request from a client's address. It returns whether the request is within the rate
+# limit, and the rate limit headers.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# Handles a request that is not a content read. Errors from the handler are raised.
+# A function that responds to a request that is not a content read. It raises the errors from the handler.
 Handle = Callable[[Environ], Answer]
-# Other paths that are handled in this module, without Flask.
+# The paths, except content reads, that are handled in this module, without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# Tells browsers to use only TLS for a year.
+# Makes browsers use only HTTPS for this site for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
-# Longer queries are parsed on a thread: 300 filters in 13,000 characters take 17 ms.
+# Longer query strings are parsed on a thread, because 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing can be written"
-# Finds the parameter `at` in a raw query string. Its letters may be percent-encoded.
+# Matches the parameter `at` in a raw query string, even if its letters are percent-encoded.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
@@ -122,8 +123,8 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle a request. If `environ` says that the thread must not block, this can raise NeedsThreadPool.
-        It can also raise ClientGone.
+        """Handle a request. If a key in `environ` forbids blocking the current thread, this can raise
+        NeedsThreadPool. It can also raise ClientGone.
         """
         state = self.site.state
         budget = UNLIMITED
@@ -180,7 +181,7 @@ class Entrance:
     def most_bytes(self, environ: Environ) -> int:
         """Return the size limit for a request's body, in bytes.
 
-        If the sender lacks the permission for the operation, this is the small limit. Raises
+        If the sender lacks the permission for the operation, the limit is only SMALL_BODY_BYTES. Raises
         UnauthorizedError and ForbiddenError.
         """
         state = self.site.current()
@@ -195,8 +196,8 @@ class Entrance:
         return SMALL_BODY_BYTES
 
     def waits_long(self, environ: Environ) -> bool:
-        """Whether a request may wait for another process for a long time. For example, an upload waits until
-        its pictures are scaled.
+        """Whether a request may have to wait a long time for another process. For example, an upload waits
+        until its pictures have been scaled.
         """
         return any(
             o.method == environ["REQUEST_METHOD"] and o.matches(environ["PATH_INFO"])
@@ -206,8 +207,8 @@ class Entrance:
     def may_query_accounts(self, environ: Environ) -> bool:
         """Whether a request may have to wait for a remote accounts database.
 
-        If the schema has relations to users, this is True for every content read, because the query has not
-        been parsed yet.
+        If the schema contains a relation to users, this is True for all content reads. The query has not been
+        parsed yet, so it could include this relation.
         """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
@@ -220,7 +221,7 @@ class Entrance:
         """Apply the rate limit to a request. Returns whether the request may proceed, and the rate limit
         headers.
 
-        A request that is run again on another thread is not counted again.
+        If a request moves to another thread, it is not counted again.
         """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
@@ -263,12 +264,12 @@ class Entrance:
         return self.identities.identify(credentials, state.settings, waits=waits)
 
     def _past(self, environ: Environ, state: State) -> State:
-        """Return the state that a request reads. With the parameter `at`, this is the state at that commit.
-        Otherwise it is the served state.
+        """Return the state that a request reads. If the request has the parameter `at`, this is the state at
+        the specified commit. Otherwise it is the state that the server serves (`_held`).
 
         Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
         """
-        if COMMIT in environ:  # `at` was resolved before the request moved to a thread.
+        if COMMIT in environ:  # The parameter `at` was already resolved before the request moved to a thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
         name = params.get("at")
@@ -296,10 +297,10 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the served state: the past state if the server serves a past commit (`--at`), otherwise the
-        current state.
+        """Return the state that the server serves. Usually this is the current state. If the server was
+        started with `--at`, it is the state at that commit.
 
-        Areas that concern the repository itself always use the current state.
+        Operations on the git repository itself always use the current state.
         """
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
@@ -311,8 +312,8 @@ class Entrance:
         """Return the commit id for the value of the parameter `at`. Raises ForbiddenError if the actor may
         not read that commit.
 
-        Actors with the permission `history.read` may read any commit. Actors who may only list branches may
-        read the heads of branches.
+        Actors with the permission `history.read` may read any commit. Actors who may list branches, but don't
+        have this permission, may only read the latest commit of each branch.
         """
         if actor.may("history", "read"):
             return self.past.resolve(name)
@@ -322,7 +323,7 @@ class Entrance:
         return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
-        """Return the response for a content read, from the cache if possible."""
+        """Return the response to a content read. If possible, it is taken from the cache."""
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -358,7 +359,7 @@ class Entrance:
         if marked:  # Previews are not cached.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
-        # Past states never change, so their responses have no cache tags.
+        # Responses from past commits have no cache tags, because past commits never change.
         tags = ((CACHE_TAG, read.cache_tags),) if read.cache_tags and not commit else ()
         shown = _represent(Answer(read.body, etag=read.etag, vary=READ_VARY, headers=tags), environ, state)
         if shown.body and len(read.body) <= MAX_RESPONSE_BYTES and (at is None or at.complete):
@@ -368,7 +369,7 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If the missing document was renamed, add its new id to the NotFoundError.
+        """If a document was not found because it was renamed, add its new id to the NotFoundError.
 
         The new id is only added if the actor may read the renamed document. Raises NeedsThreadPool and
         ClientGone.
@@ -385,7 +386,9 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """Return the function that counts requests for the rate limit, or None if no limit is set."""
+    """Return the function that counts a client's requests for the rate limit, or None if no rate limit is
+    set.
+    """
     if not rate:
         return None
     limiter = import_module("server.api.limiting.limiter").Limiter
@@ -399,17 +402,23 @@ def _changes_site(environ: Environ) -> bool:
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether a client requests source maps in strings. The Strapi 4 format does not support source maps."""
+    """Whether a client requests source maps (invisible characters in strings that specify where each string
+    is stored). The Strapi 4 response format does not support source maps.
+    """
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Raise NeedsThreadPool, because a query to a remote accounts database may block."""
+    """Raise NeedsThreadPool. It is called instead of reading users from a remote accounts database, which may
+    block.
+    """
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Raise NeedsThreadPool, because updating the user index would block the event loop for too long."""
+    """Raise NeedsThreadPool. It is called on the event loop instead of updating the index of users, which
+    takes too long.
+    """
     raise NeedsThreadPool(long=True)
 
 

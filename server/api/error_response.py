@@ -1,4 +1,4 @@
-"""Error responses in the common JSON envelope (docs/errors.md), and the headers for CORS."""
+"""Error responses, which all have the same JSON format (docs/errors.md), and the headers for CORS."""
 
 import json
 import logging
@@ -10,12 +10,15 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-MAX_QUOTED_CHARS = 2000  # Longer values are truncated: they may quote millions of characters from a request.
+# Longer values in errors are truncated, because they may quote millions of characters from a request.
+MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Return the response for an error. An unexpected error is logged and results in status 500."""
+    """Return the response for an exception. If it is not an ApiError, it is logged, and the response has
+    status 500.
+    """
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
     log.exception("unexpected error", exc_info=error)
@@ -39,7 +42,7 @@ def envelope(
     body = {"data": None, "error": error}
     try:
         text = orjson.dumps(body)
-    except TypeError:  # A value contains text that is not valid Unicode.
+    except TypeError:  # The error quotes text that is not valid Unicode.
         text = json.dumps(body).encode()
     return Answer(text, status, headers=headers)
 
@@ -58,17 +61,18 @@ EXPOSED_HEADERS = (
 )
 ALLOWED_METHODS = ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 ALWAYS_ALLOWED_HEADERS = ("Content-Type", "Authorization", "Origin", "Accept")
-MAX_AGE = ("Access-Control-Max-Age", "31536000")  # in seconds; browsers have lower limits
+MAX_AGE = ("Access-Control-Max-Age", "31536000")  # one year, in seconds; browsers use lower limits
 CREDENTIALS = ("Access-Control-Allow-Credentials", "true")
 _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED_HEADERS)
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for a response to a page from `origin`. Without an Origin header, `origin` is
-    "".
+    """Return the CORS headers for a response to a web page from `origin`. If the request has no Origin
+    header, `origin` is "".
 
-    If `origins` lists a page's origin, the page may send credentials. With `*`, every page may read responses
-    but not send credentials, so shared caches can reuse the responses.
+    If `origins` lists the page's origin, the page may send credentials. If `origins` contains `*`, every page
+    may read responses, but no page may send credentials. Shared caches can then send the same response to all
+    pages.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -78,14 +82,16 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the request headers on which the CORS headers depend. They belong in the Vary
-    header.
+    """Return the names of the request headers on which the CORS headers depend. They must be added to the
+    Vary header.
     """
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the headers for a CORS preflight response, or None for other requests."""
+    """Return the CORS headers for the response to a preflight request. Return None if the request is not a
+    preflight request, or if its origin is not allowed.
+    """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:
         return None
@@ -96,8 +102,8 @@ def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Heade
 
 
 def _allowed_headers(wanted: str) -> str:
-    """Return the request headers that pages may send: first the usual headers, then all other requested
-    headers.
+    """Return the value of Access-Control-Allow-Headers: first the headers that are always allowed, then all
+    other headers that the preflight request lists.
     """
     usual = {name.lower() for name in ALWAYS_ALLOWED_HEADERS}
     others = (name.strip() for name in wanted.split(","))

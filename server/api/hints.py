@@ -13,9 +13,9 @@ from server.errors import ForbiddenError, NotAllowedBySettingError
 from server.query.parse import PARAMETERS
 from server.schema.spelling import suggestion
 
-MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated.
+MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated in hints.
 _HASH_BYTES = 8
-# Parameters known from other APIs, each with its equivalent here.
+# Parameters that other APIs use, each with the equivalent parameter in Bifolio.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -39,18 +39,20 @@ log = logging.getLogger("bifolio")
 
 
 class OnceLog:
-    """A log that writes each message only once, even if several workers log it.
+    """A log that writes each message only once, even if several workers log the same message.
 
-    The number of messages is limited. When the limit is reached, new messages are dropped.
+    At most a fixed number of messages is written. All further messages are dropped.
     """
 
     def __init__(self, most: int) -> None:
-        self._logged = mmap.mmap(-1, most * _HASH_BYTES)  # digests of logged keys, shared by forked processes
+        # digests of the keys that were logged; shared by forked processes
+        self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message, unless a message with the same key was logged already or the limit is reached.
+        """Log a message, unless a message with the same key has already been logged or the maximum number of
+        messages has been reached.
 
-        `message` is a function that returns the text. It is only called if the text is logged.
+        `message` is a function that returns the message. It is only called if the message is logged.
         """
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -65,23 +67,28 @@ class OnceLog:
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Hints for the server's operator. The number of hints is limited, so that clients can't fill the log."""
+    """Hints in the log for the server's operator. The number of hints is limited, so clients can't fill the
+    log.
+    """
 
     settings: OnceLog = field(default_factory=lambda: OnceLog(1))
     permissions: OnceLog = field(default_factory=lambda: OnceLog(128))
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """Log which setting or permission would allow the rejected request."""
+        """If a request was rejected because of a setting or a missing permission, log this setting or
+        permission.
+        """
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was refused (logged once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log the parameters of a content read that have no effect."""
+        """Log each query parameter of a content read that is unknown and was therefore ignored."""
         for name in names:
-            name = name.partition("=")[0]  # An encoded `=` does not end a name, and a secret may follow it.
+            # If a client encodes `=`, the name contains the value too, which may be a secret.
+            name = name.partition("=")[0]
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
                 self.parameters.warn(name, partial(_ignored, name[:MAX_SHOWN_CHARS]))
@@ -100,8 +107,8 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter. This takes 20 µs, because it searches for a similar parameter
-    name.
+    """Return the hint for an ignored parameter, with a suggestion. This takes 20 µs, because it searches for
+    a parameter with a similar name.
     """
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)

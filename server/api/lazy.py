@@ -1,4 +1,4 @@
-"""Values that are created when they are first used."""
+"""Values that are created only when they are used for the first time."""
 
 from collections.abc import Callable
 from threading import RLock
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """A value that the first call creates. All later calls return the same value. Thread-safe.
+    """A value that is created by the first call. All later calls return the same value. Thread-safe.
 
-    If creating the value raises an error, the next call tries again.
+    If an error is raised while the value is being created, the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:

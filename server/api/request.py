@@ -1,4 +1,4 @@
-"""Helpers for Flask handlers. They return the state, parameters, body and caller of a request, and build JSON
+"""Helpers for Flask handlers. They return a request's state, parameters, body and caller, and create JSON
 responses.
 """
 
@@ -34,19 +34,21 @@ from server.service.render import dumps
 from server.site.site import State
 
 FORM = "application/x-www-form-urlencoded"
-# Media types of bodies that are parsed as JSON.
+# Request bodies with these media types are parsed as JSON.
 JSON_TYPES = frozenset(
     ("application/json", "application/json-patch+json", "application/vnd.api+json", "application/csp-report")
 )
 
 
 def state_of(request: Request) -> State:
-    """Return the state that a request reads. `server.api.entrance` has chosen this state."""
+    """Return the state that a request reads, as chosen in `server.api.entrance`."""
     return cast(State, request.environ[STATE])
 
 
 def commit_of(request: Request) -> str:
-    """Return the id of the past commit that a request reads, or "" if the request reads the current state."""
+    """Return the id of the past commit that a request reads. Returns "" if the request reads the current
+    state.
+    """
     return request.environ[COMMIT].id if COMMIT in request.environ else ""
 
 
@@ -56,24 +58,26 @@ def budget_of(request: Request) -> Budget:
 
 
 def parameters(request: Request) -> dict[str, object]:
-    """Parse the query string into nested values. Raises ValidationError."""
+    """Parse a request's query string into nested values. Raises ValidationError."""
     return parse_query(request.environ.get("QUERY_STRING", ""))
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether the request's Prefer header (RFC 7240) contains the preference `name`, with any value."""
+    """Whether a request's Prefer header (RFC 7240) contains the preference `name`. The preference's value is
+    ignored.
+    """
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the operation for a request. Raises KeyError if there is none."""
+    """Return the operation that a request uses. Raises KeyError if there is none."""
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
-    """Return the methods that the request's path supports, for the `Allow` header. Raises NotFoundError if
-    there are none.
+    """Return the methods for the `Allow` header: those that the request's path supports. Raises NotFoundError
+    if there are none.
 
     Every path below /api supports at least OPTIONS.
     """
@@ -85,7 +89,9 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return the error for a request whose path is unknown, or whose method is not supported by the path."""
+    """Return the error for a request without a matching operation. Either the path is unknown, or it does not
+    support the method.
+    """
     allowed = options_of(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
         return NotFoundError()
@@ -93,8 +99,8 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a request's body, which can be JSON or a form in bracket notation. Returns None if the body is
-    empty or has a different media type.
+    """Parse a request's body, which can be JSON or a form with names in bracket notation, such as
+    `data[title]`. Returns None if the body is empty or has a different media type.
 
     Raises PayloadTooLargeError if the body exceeds the operation's limit. Raises ValidationError if the body
     is invalid or contains more values than `api.limits.values` allows.
@@ -108,7 +114,8 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    if len(data) > SMALL_BODY_BYTES:  # Large bodies are parsed one at a time, because parsing may be slow.
+    # Parsing a large body may be slow, so at most one large body is parsed at a time.
+    if len(data) > SMALL_BODY_BYTES:
         budget_of(request).take_turn()
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
@@ -126,8 +133,8 @@ def _read_json(text: str, request: Request) -> object:
 
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
-    """Return a response with a JSON body. If `cache_control` is given, it replaces the default from
-    `server.api.response`.
+    """Return a response with a JSON body. `cache_control` is the value for the Cache-Control header. If it is
+    not given, `server.api.response` chooses a value.
     """
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
@@ -141,25 +148,29 @@ def answer_within(request: Request, value: object, cache_control: str = "") -> R
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add cache tags to a response, if cache tags are enabled and the request reads the current state."""
+    """Add cache tags to a response. Nothing is added if cache tags are disabled, or if the request reads a
+    past commit.
+    """
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
     return response
 
 
 def identities_of(request: Request) -> Identities:
-    """Return the site's tokens, users and sessions."""
+    """Return the tokens, users and sessions that the server uses to identify actors."""
     return cast(Identities, request.environ[IDENTITIES])
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. `Identities.identify` describes `ended` and the errors."""
+    """Return the actor who sent a request. For `ended` and the errors, see `Identities.identify`."""
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. Raises ForbiddenError if the actor lacks the permission."""
+    """Return the actor who sent a request. Raises ForbiddenError if the actor may not perform the action on
+    the subject.
+    """
     actor = actor_of(request, ended=ended)
     if not actor.may(subject, action):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
@@ -167,7 +178,9 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the `Caller` for a request. Raises UnauthorizedError and UnavailableError."""
+    """Return the `Caller` for a request, which contains the actor and everything that the request reads.
+    Raises UnauthorizedError and UnavailableError.
+    """
     state = state_of(request)
     identities = identities_of(request)
     actor, response_format = actor_of(request), response_format_of(request.environ, state.settings)
@@ -176,7 +189,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def tell_commit(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response, unless `commit` is ""."""
+    """Add the Bifolio-Commit header to a response. Nothing is added if `commit` is ""."""
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

@@ -1,8 +1,8 @@
 """Encoding and sending of HTTP responses.
 
 An `Answer` contains a response's content and its caching rules. `represent` encodes the answer for one
-client: it adds the common headers and the entity tag, and compresses the body. `send` passes the result to
-the HTTP server, or sends status 304 if the client already has the response.
+client: it compresses the body, and adds the common headers and the entity tag. `send` passes the encoded
+response to the HTTP server. If the client already has the response, it sends status 304 instead.
 """
 
 import gzip
@@ -23,9 +23,10 @@ StartResponse = Callable[..., Any]
 
 JSON = "application/json; charset=utf-8"
 READ_METHODS = ("GET", "HEAD")
-CACHE_TAG = "Cache-Tag"  # response header with cache tags (service.cache_tags)
+CACHE_TAG = "Cache-Tag"  # the response header that contains cache tags (service.cache_tags)
 
-# Values for Cache-Control. The first two make caches revalidate before each use.
+# Values for the Cache-Control header. With the first two, caches must revalidate the response before each
+# use.
 PUBLIC_REVALIDATE = "public, max-age=0, must-revalidate"
 PRIVATE_REVALIDATE = "private, no-cache"
 NO_STORE = "no-store"
@@ -35,13 +36,13 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "SAMEORIGIN"),
 )
-# Supported encodings, the preferred one first.
+# The supported content encodings. The preferred one is first.
 ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
-# Larger bodies are compressed one at a time, and at a lower quality, which takes a third of the time.
+# Of larger bodies, at most one is compressed at a time, at a lower quality, which takes a third of the time.
 FAST_COMPRESSION_BYTES = 256 * 1024
 # Larger bodies are compressed on a thread, because it takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
@@ -49,20 +50,24 @@ QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# A name and its quality in Accept-Encoding. Importing werkzeug's parser would add 25 ms to each start.
+# An encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would make
+# each start 25 ms slower.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
-MAX_ACCEPT_CHARS = 200  # Accept-Encoding is truncated to this length. Known clients send about 30 characters.
+# Accept-Encoding headers are truncated to this length. Known clients send about 30 characters.
+MAX_ACCEPT_CHARS = 200
 _STATUS = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
-BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")  # headers omitted from a 304 response
+# headers that a 304 response does not contain
+BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 
 
 class Answer(NamedTuple):
     """A response before it is encoded for a client.
 
-    - `body`: the complete body, or an iterable of parts, which is streamed without encoding
+    - `body`: the complete body, or an iterable that yields parts of the body. Parts are sent without
+      compression.
     - `etag`: the entity tag. If it is "", `represent` computes one.
-    - `cache_control`: PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE, or any other value for the header. If
-      it is "", the default is used.
+    - `cache_control`: PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE, or any other value for the
+      Cache-Control header. If it is "", `represent` chooses a value.
     - `vary`: the request headers on which the response depends
     """
 
@@ -76,9 +81,10 @@ class Answer(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """A response that is encoded for one client. If `etag` is not "", it is compared with If-None-Match.
+    """A response that is encoded for one client. If `etag` is not "", `send` compares it with the request's
+    If-None-Match header.
 
-    If the client needs only the headers and compressing the body would be costly, `body` is empty.
+    `body` is empty if the client needs only the headers and compressing the body would take long.
     """
 
     status: str
@@ -95,9 +101,9 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
     """Encode a response for the client that sent the request.
 
-    If a successful read has no entity tag, one is computed from the bytes of the body. `vary` is added to the
-    headers in the response's own `vary`. Can raise BusyError or NeedsThreadPool if a large body must be
-    compressed.
+    If the response to a successful read has no entity tag, the tag is computed from the bytes of the body.
+    The headers in `vary` are added to those in the answer's own `vary`. If a large body must be compressed,
+    this can raise BusyError or NeedsThreadPool.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -120,8 +126,8 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response, or status 304 if the client already has the response. `more` contains additional
-    headers.
+    """Send a response. If the client already has the response, send status 304 without a body instead. `more`
+    contains additional headers.
     """
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
@@ -134,17 +140,19 @@ def send(
 
 
 def encoding_for(environ: Environ) -> str:
-    """Return the best supported encoding that Accept-Encoding allows, or "" if there is none."""
+    """Return the preferred content encoding among those that the Accept-Encoding header allows. Returns "" if
+    the body must not be compressed.
+    """
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
 
 
 def in_brotli(body: bytes, quality: int) -> bytes:
-    """Compress a body with brotli. `quality` ranges from 0 to 11."""
+    """Compress a body with brotli. `quality` is a number from 0 (fastest) to 11 (smallest result)."""
     return bytes(brotli.compress(body, quality=quality))
 
 
-# Saves 2.7 µs of the 10.1 µs for a browser's repeated read.
+# The cache saves 2.7 of the 10.1 µs for a browser's repeated read.
 @lru_cache(maxsize=512)
 def _encoding_for(accepted: str) -> str:
     qualities = {name: float(quality or 1) for name, quality in _CODING.findall(accepted.lower())}
@@ -153,23 +161,28 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Whether an If-None-Match header contains an entity tag. The content encoding in the tag is ignored."""
+    """Whether an If-None-Match header contains an entity tag. The content encoding at the end of each tag in
+    the header is ignored.
+    """
     if known.strip() == "*":
         return True
-    # The quotes around a tag make it unique in a list. Splitting a long list would take 10 ms.
+    # Because the tag includes quotes, it can be found in a list by a simple search. Splitting a long list
+    # would take 10 ms.
     return etag in known or any(f'{etag[:-1]}-{encoding}"' in known for encoding in ENCODINGS)
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
-    """Return a Vary header without duplicate names. If there are no names, return no header."""
+    """Return a Vary header with these names, but without duplicates. If there are no names, return no
+    header.
+    """
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
 
 
 def _cache_control(answer: Answer, environ: Environ) -> str:
     """Return the value for a response's Cache-Control header.
 
-    By default, a successful read is private if the request contains credentials, and public otherwise. All
-    other responses are not stored.
+    If the answer specifies no value, the response to a successful read is private if the request contains
+    credentials, and public otherwise. All other responses must not be stored.
     """
     if answer.cache_control:
         return answer.cache_control
@@ -181,14 +194,16 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding for a body of this size, or "" if the body should not be compressed.
 
-    A large body is only compressed if the request is a read. Compression may have to wait or may fail, and a
-    write has already been completed at this point.
+    Large bodies are compressed only in responses to reads. Compression of a large body may have to wait or
+    may fail, but a write has already been completed at this point.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
-    """Yield the headers that describe a body, except Content-Length."""
+    """Yield the headers that describe a body: its type, its encoding and its entity tag, but not its
+    length.
+    """
     if body:
         yield "Content-Type", content_type
     if encoding:
@@ -198,13 +213,17 @@ def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Ite
 
 
 def _needs_headers_only(environ: Environ, etag: str) -> bool:
-    """Whether a read needs no body, because it is a HEAD request or the client already has the response."""
+    """Whether the client needs only the headers, because the request is a HEAD request or the client already
+    has the response.
+    """
     known = environ.get("HTTP_IF_NONE_MATCH")
     return environ["REQUEST_METHOD"] == "HEAD" or bool(known and matches(known, etag))
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """Compress a body. If the body is large, this can raise BusyError or NeedsThreadPool."""
+    """Compress a body, unless `encoding` is "". If the body is large, this can raise BusyError or
+    NeedsThreadPool.
+    """
     if not encoding:
         return body
     if len(body) > OFF_LOOP_COMPRESSION_BYTES:

@@ -1,8 +1,9 @@
-"""Source maps: invisible characters after a string that encode where the string comes from.
+"""Source maps, which encode the origin of each string in a response. A source map consists of invisible
+characters after the string.
 
-The encoding is the same as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A mark
-consists of four zeros, followed by JSON. Each character of the JSON is encoded as four digits, the most
-significant digit first.
+The encoding is the same as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A
+source map (here called a mark) begins with four zeros, followed by JSON. Each character of the JSON is
+encoded as four digits, the most significant digit first.
 """
 
 import json
@@ -38,22 +39,24 @@ def encode(source: Mapping[str, str]) -> str:
 
 
 def _quote(value: str) -> str:
-    """Percent-encode a value like URLSearchParams: all except ASCII letters, digits, *, -, . and _."""
+    """Percent-encode a value in the same way as JavaScript's URLSearchParams: everything except ASCII
+    letters, digits, *, -, . and _.
+    """
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
 
 # --- marking --------------------------------------------------------------------------------------
 
-HEADER = "Strapi-Encode-Source-Maps"  # request header with the value `true`
-COSTLY_BYTES = 64 * 1024  # Larger responses are marked one at a time.
-# Attribute types whose values are marked. `uid` is excluded, because it is used in URLs.
+HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` asks for source maps
+COSTLY_BYTES = 64 * 1024  # Of larger responses, at most one is marked at a time.
+# Attribute types whose values are marked. The type `uid` is missing, because its values are used in URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-# Fields of a file that are texts for people.
+# Fields of a media file that contain text for people.
 FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
 _MAX_INTEGER_DIGITS = 18
@@ -62,8 +65,8 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document, and a path inside this document. `names` is the path without
-    indices.
+    """The origin of a string: a document, and the path to the string in this document. `names` is the same
+    path without list indices.
     """
 
     document_id: str
@@ -75,7 +78,9 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """Return the origin for an attribute, or for one item in the attribute's list."""
+        """Return the origin of a value inside this one: an attribute, or the item at `index` in an attribute
+        that is a list.
+        """
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
         if index is not None:
@@ -83,19 +88,19 @@ class _Source:
         return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
 
     def of(self, type_: Type) -> "_Source":
-        """Return the same origin with a different type."""
+        """Return a copy of this origin with a different type."""
         kind = "" if type_.kind == "component" else type_.kind
         return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Return the body of a content read with a mark after each string.
+    """Return the JSON body of a content read with a mark added to each string.
 
     Raises LimitError if the marked body is too large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Number formatting must not change.
+    # Numbers are kept as they are written.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -104,14 +109,16 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to the documents in a response, in place."""
+    """Adds marks to the strings in a response, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Mark a document. Users, roles and files are skipped, because they are not edited as documents."""
+        """Mark the strings in a document. Users, roles and files are skipped, because they are not edited as
+        documents.
+        """
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
         unmarked = self.previews.get(type_.singular, _NO_PREVIEW).unmarked
@@ -119,7 +126,7 @@ class _Marker:
         self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
 
     def texts(self, values: dict[str, Any], type_: Type, source: _Source) -> None:
-        """Mark the attributes of a document or component."""
+        """Mark the strings in the attributes of a document or component."""
         for name, value in values.items():
             attribute = type_.attributes.get(name)
             inner = source.inside(name)
@@ -143,7 +150,9 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the files in an attribute. All files use the path of the attribute, without an index."""
+        """Mark the strings that describe the files in a media attribute. All files have the attribute's path,
+        without an index.
+        """
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
                 inner = source.inside(name)
@@ -151,7 +160,9 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string in each block, and the alternative texts of images. Skip code blocks."""
+        """Mark the first string in each block of a rich text, and the alternative texts of images. Code
+        blocks are skipped.
+        """
         for block in _objects(value):
             if block.get("type") == "list":
                 self.entries(block, source)
@@ -163,7 +174,7 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Mark each entry in a list, including the entries in nested lists."""
+        """Mark the first string in each entry of a list block. Nested lists are included."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -171,23 +182,24 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node. Returns whether the node contains a string."""
+        """Mark the first string inside a node of a rich text. Returns whether the node contains a string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one string in a block. The mark contains the path of the whole attribute."""
+        """Mark one string in a block. Its mark contains the path to the whole attribute."""
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
         """Return a string with its mark. URLs are returned unchanged, because a mark would break them. Values
-        that are not strings are returned unchanged too.
+        other than strings are returned unchanged, too.
         """
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # Keys are in the order of the reference implementation, because front ends may compare the text.
+        # The keys have the same order as in the reference implementation, because front ends may compare the
+        # JSON text.
         told = encode(
             {
                 "documentId": source.document_id,
@@ -204,7 +216,7 @@ class _Marker:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a list, or the value itself if it is an object."""
+    """If the value is a list, yield the objects in it. If the value is an object, yield this object."""
     items = value if isinstance(value, list) else [value]
     return (item for item in items if isinstance(item, dict))
 

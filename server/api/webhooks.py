@@ -1,5 +1,5 @@
-"""Request bodies for webhooks. A body contains an event, and the document or media file that the event is
-about.
+"""Request bodies for webhooks. Each contains an event, and the document or media file to which the event
+refers.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,15 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-_TOP = ("event", "createdAt", "model", "uid")  # fields at the top level; all others are in `bifolio`
+# fields at the top level of a request body; all other fields are in `bifolio`
+_TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the body for an event. The body contains the current version of the event's document or media
-    file.
+    """Return the request body for an event. It contains the document or media file to which the event refers,
+    in its current version.
 
-    If `drafts` is False, drafts are omitted from the body.
+    If `drafts` is False, the body does not contain the content of drafts.
     """
     said = event.shown()
     body: dict[str, Any] = {name: said[name] for name in _TOP if said[name] is not None}
@@ -44,7 +45,9 @@ def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
 
 
 def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
-    """Render a media file in the format of the upload API. If the file was deleted, return only its ids."""
+    """Return the JSON for a media file, in the format of the upload API. If the file has been deleted, return
+    only its ids.
+    """
     type_ = state.schema.types[UPLOAD]
     settings, snapshot = state.settings, state.snapshot
     file = snapshot.get(type_, event.document_id, settings.locales.default, PUBLISHED)
@@ -57,11 +60,11 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Render the version of the document that an event is about, with all relations, media and components
-    populated.
+    """Return the JSON for the document version to which an event refers. All relations, media and components
+    are populated.
 
-    If the document was deleted, this returns only its ids. It also returns only the ids if the version is a
-    draft and `drafts_too` is False. If the document would exceed the limits, nothing is populated.
+    Only the ids are returned if the document has been deleted, or if the version is a draft and `drafts_too`
+    is False. If the populated document would exceed the limits, nothing is populated.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -90,9 +93,10 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all relations, media and components, except users.
+    """Return a selection that populates all relations, media and components, except for users.
 
-    `above` contains the enclosing types. If a component contains itself, it is populated only once.
+    `above` contains the types that enclose this one. A component inside itself is therefore populated only
+    once.
     """
     nodes = []
     for name in type_.populatable:
@@ -117,13 +121,14 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the job that delivers events to webhooks. It renders request bodies from the site's current
+    """Return the job that delivers events to webhooks. It creates request bodies from the site's current
     state.
     """
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            site.record()  # Waits for the write lock, so the state includes the event's change.
+            # This waits for the write lock, so that the state includes the change to which the event refers.
+            site.record()
         return body_of(site.state, event, drafts=drafts)
 
     return Deliverer(site.root, lambda: site.state.settings, render, timing)

@@ -1,8 +1,8 @@
-"""The server. It consists of several worker processes, each with an event loop and a few threads.
+"""The server, which consists of several worker processes. Each worker has an event loop and a few threads.
 
-A process loads the site and then forks the workers. The socket only starts listening when the site is loaded.
-If the process that loaded the site exits for any reason, its workers exit too. One worker, the leader,
-watches the files for all workers.
+One process loads the site and then forks the workers. The socket starts listening only when the site is
+loaded. If the process that loaded the site exits for any reason, its workers exit too. One worker, the
+leader, watches the site's files for all workers.
 """
 
 import gc
@@ -57,18 +57,21 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-# Less frequent than the default: collections delay responses, and there are few cycles.
+# Garbage is collected less often than by default, because collections delay responses and there are few
+# reference cycles.
 GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
     "The server that last opened these accounts had another key: logins and entity tags of one machine are "
     "not good at another. Give all the same BIFOLIO_JWT_SECRET (said once where it was changed)"
 )
-# Maximum time that the event loop waits for another thread to release the interpreter.
+# If the event loop needs the interpreter, another thread may keep it for up to this long.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a bound socket that is not listening yet. Raises SetupError if the port is not available."""
+    """Return a socket that is bound to the host and port, but not listening yet. Raises SetupError if the
+    port is not available.
+    """
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -81,7 +84,9 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening on a bound socket. Raises SetupError if another server is listening on the port."""
+    """Start listening on a socket from `bind`. Raises SetupError if another server is listening on the
+    port.
+    """
     try:
         listener.listen(BACKLOG_CONNECTIONS)
     except OSError as error:
@@ -96,11 +101,11 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Return a description of a problem with the accounts, or "" if there is none. The server can start
-    despite this problem.
+    """Check whether the accounts can be opened. Return a warning if the server can start, but users may be
+    unable to sign in. Otherwise return "".
 
-    Raises SetupError if a problem prevents the start: an unusable session key, an unusable store for rate
-    limits, or unsafe permissions on the state folder.
+    Raises SetupError if a problem prevents the start: the session key or the store for rate limits is
+    unusable, or the state folder has unsafe permissions.
     """
     check_state_folder(root)
     if settings.api.rate_limit:
@@ -119,13 +124,17 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return `wanted` if it is set. Otherwise return the number of cores, at most MAX_DEFAULT_WORKERS."""
+    """Return the number of workers: `wanted` if it is set, otherwise the number of processor cores, but at
+    most MAX_DEFAULT_WORKERS.
+    """
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources that all processes of a server share. `limited` contains the counts for rate limits."""
+    """Resources that all processes of a server share. `limited` contains the number of each client's requests
+    for the rate limit.
+    """
 
     log: ChangeLog
     listener: socket.socket
@@ -149,9 +158,9 @@ def serve(
     """Serve a site until SIGTERM arrives or the next generation of workers takes over. Then finish open
     requests and return.
 
-    If `opened.past` contains a past state, this state is served read-only. Workers are forked from this
-    process, and replaced if they end unexpectedly. The workers of the first generation call `ready`. One
-    process calls `report` for each change to the files.
+    If `opened.past` contains a past state, this state is served read-only. The workers are forked from this
+    process, and each worker that ends unexpectedly is replaced. If this is the first generation, its workers
+    call `ready`. One process calls `report` for each change to the files.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -163,9 +172,9 @@ def serve(
         listen(shared.listener)
     else:
         change = site.succeed(log)
-        give_back()  # Free memory before forking, so that workers don't copy it.
+        give_back()  # Memory is freed before forking, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
-        opened.recorder.database.close()  # This connection must not be used after a fork.
+        opened.recorder.database.close()  # A connection to the event database must not be used after a fork.
     retiring = threading.Event()
     watched = Watched(
         opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
@@ -192,15 +201,15 @@ def _begin_log(*, as_json: bool) -> None:
     handler = JsonHandler() if as_json else logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
     logging.basicConfig(level=logging.WARNING, format=form, handlers=[handler])
-    # INFO for Bifolio only, because libraries log too much.
+    # Only Bifolio's own messages are logged at level INFO, because libraries log too much.
     logging.getLogger("bifolio").setLevel(logging.INFO)
 
 
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Leader]:
-    """Prepare a worker before its first request. Returns the WSGI app, and a `Leader` that waits until this
-    worker becomes the leader.
+    """Prepare a worker for its first request. Returns the WSGI app, and a `Leader` that waits until this
+    worker can become the leader.
     """
     site = opened.site
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -208,8 +217,8 @@ def _start(
     worker = shared.log.enter()
     shared.streams.enter(worker)
     shared.counts.enter(worker)
-    site.catch_up()  # Apply changes since the parent process loaded the site.
-    site.recover()  # Complete or undo a write that a previous worker left unfinished.
+    site.catch_up()  # Apply all changes that were made since the parent process loaded the site.
+    site.recover()  # If a previous worker left a write unfinished, complete or undo it.
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
@@ -225,7 +234,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """Return the hub for a worker's event streams."""
+    """Return the hub that sends events to a worker's event streams."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -239,7 +248,7 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Wait until `retiring` is set. Then stop accepting requests and running jobs."""
+    """Wait until `retiring` is set. Then stop accepting connections, and stop the jobs."""
     retiring.wait()
     server.retire()
     leader.stop()
@@ -253,9 +262,10 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Return the WSGI app for a site. The Flask handlers are imported when the first request needs one.
+    """Return the WSGI app for a site. The Flask handlers are imported when a request needs one for the first
+    time.
 
-    `key` signs session tokens. `limited` counts requests for the rate limit.
+    `key` signs session tokens. `limited` contains the number of each client's requests for the rate limit.
     """
     settings = site.state.settings
     identities = Identities(site.root, settings, key=key)

@@ -1,8 +1,8 @@
 """The accounts database for a site, and the site's API tokens.
 
 An API token consists of 256 random bits. It is shown only once, and the database stores only its SHA-256.
-After a token was revoked, the next request with this token is rejected. With PostgreSQL, this can take up to
-CACHE_TTL_S (`server.auth.identity_cache`).
+When a token is revoked, the next request with this token is rejected. If the database is on PostgreSQL, this
+can take up to CACHE_TTL_S longer (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -36,14 +36,15 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# A request uses a connection for one or two statements. PostgreSQL's own connection limit is shared by all
-# workers on all machines, so the limit for a database server is lower.
+# Maximum numbers of connections for each process. A request needs a connection only for one or two
+# statements. The number for a database server is lower, because all workers on all machines share
+# PostgreSQL's own limit.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """An API token's row in the database. It does not contain the secret."""
+    """An API token, as stored in the database. It does not contain the secret string."""
 
     name: str
     kind: str
@@ -57,7 +58,7 @@ class Token:
         return self.expires_at is not None and self.expires_at <= now()
 
     def actor(self) -> Actor:
-        """Return the actor for requests with this token."""
+        """Return the actor for requests that contain this token."""
         return Actor(
             f"token:{self.name}",
             frozenset(self.permissions),
@@ -67,7 +68,7 @@ class Token:
 
 
 class Accounts:
-    """The accounts database for one site. Can be shared between threads and processes."""
+    """The accounts database for one site. An instance can be shared between threads and processes."""
 
     def __init__(self, root: Path, url: str = "") -> None:
         self.root, self.url = root, url
@@ -77,26 +78,28 @@ class Accounts:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database server is known to reject writes at the moment."""
+        """Whether the database server is currently known to reject writes."""
         return self.engine.is_read_only
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the file on disk. This is False if the file was removed or
-        replaced.
+        """Whether the database file that is open is still the file on disk. This is False if the file was
+        removed or replaced.
         """
         return self.engine.is_current()
 
     @cached_property
     def site_id(self) -> str:
-        """The random id of this database. If two sites use different databases, their ids differ."""
+        """The random id of this database. Each database has a different id."""
         with self.engine.reading() as connection:
             return str(connection.execute("SELECT id FROM site").fetchone()[0])
 
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret. Raises SetupError if a token already has this name."""
+        """Create a token and return its secret string. Raises SetupError if there is already a token with
+        this name.
+        """
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
         row = (_hash(token), name, kind, " ".join(sorted(set(permissions))), now(), ends)
@@ -114,14 +117,14 @@ class Accounts:
             return [_token(row) for row in connection.execute(f"SELECT {_COLUMNS} FROM tokens ORDER BY name")]
 
     def revoke_token(self, name: str) -> bool:
-        """Delete a token. Returns False if no token has that name."""
+        """Delete a token. Returns False if there is no token with this name."""
         with self.changing() as (connection, changed):
             deleted = connection.execute("DELETE FROM tokens WHERE name = ? RETURNING hash", (name,))
             changed.extend(_key(hashed) for (hashed,) in deleted)
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the token with the given secret. Returns None if the secret is unknown or the token has
+        """Return the token with the given secret string. Returns None if there is no such token, or if it has
         expired.
 
         Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the token must be read from a
@@ -134,7 +137,8 @@ class Accounts:
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
         """Context manager: start a write transaction.
 
-        Yields the connection and a list, to which the caller adds the cache keys to invalidate.
+        Yields the database connection and an empty list. The caller must append the cache keys of all changed
+        accounts to this list, so that they are invalidated.
         """
         changed: list[str] = []
         try:
@@ -160,8 +164,8 @@ class Accounts:
 
 
 def _open(root: Path, url: str) -> Engine:
-    """Open the accounts database at `url`. If `url` is empty, open the site's own database file. Raises
-    SetupError.
+    """Open the accounts database at `url`. If `url` is empty, open the database file in the site's folder.
+    Raises SetupError.
     """
     tables = Tables(SCHEMA, complete, partial(_refuse, url))
     size = MAX_CONNECTIONS_TO_SERVER if is_server(url) else MAX_CONNECTIONS
@@ -180,7 +184,7 @@ def _open(root: Path, url: str) -> Engine:
 
 
 def _refuse(url: str, trouble: Trouble) -> Exception:
-    """Return the exception to raise when a statement has failed."""
+    """Return the exception to raise if a database statement has failed."""
     if trouble.is_duplicate:
         return DuplicateError(trouble.reason)
     if is_server(url):

@@ -1,4 +1,4 @@
-"""Rate limits for logins and for requests that send an email.
+"""Limits on the number of login attempts, and of requests that send an email.
 
 Attempts are counted in the accounts database, which all processes share. Each limit is a token bucket, stored
 as one row that contains a time. Each attempt moves this time forward. If the time would then be more than
@@ -7,15 +7,15 @@ as one row that contains a time. Each attempt moves this time forward. If the ti
 Each attempt is counted for three limits:
 
 - the limit for the identifier as typed, in combination with the network address
-- the limit for the account, from all addresses
-- the limit for the address, for all accounts
+- the limit for the account, from all network addresses
+- the limit for the network address, for all accounts
 
-The first limit uses the identifier as typed, not the account. Otherwise, an attacker could find out which
-e-mail address belongs to a user name.
+For the first limit, the identifier as typed is used instead of the account. Otherwise, an attacker could find
+out which email address belongs to a user name.
 
-An attacker must not be able to lock the user out. Therefore, the account's limit does not apply to an address
-from which the user has logged in before. In addition, a known device has a few extra attempts, because the
-attacker may share the user's address.
+An attacker must not be able to lock a user out. Therefore, the account's limit does not apply to a network
+address from which the user has logged in before. In addition, a device from which the user has logged in
+before has a few extra attempts, because the attacker may be using the same network address.
 """
 
 import hashlib
@@ -29,15 +29,15 @@ from server.auth.login_record import Attempt
 from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-# How long an address and device are remembered as known after a login.
+# After a login, its network address and device are known for this long.
 KNOWN_TTL_S = 90 * 24 * 3600.0
-MAX_ATTEMPTS = 3  # Retries if another process inserts the same row at the same time.
+MAX_ATTEMPTS = 3  # Maximum number of tries if other processes insert the same row at the same time.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The number of attempts that each limit allows. A limit that was used up is fully restored after
-    `window_s` seconds.
+    """The maximum number of attempts for each limit. After a limit was reached, it takes `window_s` seconds
+    until all attempts are available again.
     """
 
     pair: int
@@ -51,23 +51,25 @@ LOGINS = AttemptLimits(pair=10, account=100, address=100, devices=5)
 MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
-# Maps each key that an attempt was charged to, to its limit.
+# The keys for which an attempt was counted, with the limit of each key.
 Taken = Mapping[str, int]
 
 
 class Attempts:
-    """Rate limiter for one kind of attempt. Can be shared between threads and processes."""
+    """Rate limiter for one kind of attempt, such as logins. An instance can be shared between threads and
+    processes.
+    """
 
     def __init__(self, engine: Engine, kind: str, limits: AttemptLimits) -> None:
-        """`kind` is a part of the keys, so each kind of attempt is counted separately."""
+        """`kind` is a name, such as "login". Each kind of attempt is counted separately."""
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Return the keys for which it was counted, or None if a limit is
-        reached.
+        """Count an attempt before it is made. Return the keys for which it was counted, with the limit of
+        each key. Returns None if a limit is reached.
         """
         for _ in range(MAX_ATTEMPTS):
-            with suppress(DuplicateError):  # Another process just inserted the same row.
+            with suppress(DuplicateError):  # Another process has just inserted the same row.
                 return self._take(_Keys.of(self._kind, attempt))
         return None
 
@@ -83,7 +85,7 @@ class Attempts:
         return None
 
     def wait_s(self, attempt: Attempt) -> float:
-        """Return the seconds until a rejected attempt would be accepted."""
+        """Return how many seconds a client must wait after an attempt was rejected."""
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
             rows, now = _begin(connection, keys)
@@ -91,9 +93,9 @@ class Attempts:
             return min(max(debts.values()) for debts in ways) - now - self.limits.window_s
 
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
-        """Remove a successful attempt from the counts, and store its address and device as known.
+        """Remove a successful attempt from the counts, and mark its network address and device as known.
 
-        `taken` is the result of `take`. It contains the keys for which the attempt was counted.
+        `taken` is the result of `take` for this attempt.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -106,16 +108,17 @@ class Attempts:
                 _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
-        """Return the new time for each key's row, as it will be if the attempt is counted."""
+        """Return the time that each key's row will contain if the attempt is counted."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in counted.items()
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys for which the attempt may be counted. The preferred set comes first.
+        """Yield the sets of keys for which the attempt can be counted. The set to try first comes first.
 
-        Only a known device has a second set. It contains the account's limit for known devices.
+        A second set exists only if the device is known. It contains only the account's limit for known
+        devices.
         """
 
         def is_known(key: str) -> bool:
@@ -128,8 +131,8 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """The row keys for one attempt: four limits, the known address, and the known device. If the client sent
-    no device id, the device's key is "".
+    """The keys of the database rows for one attempt: four limits, the known network address, and the known
+    device. If the client sent no device id, the key for the device is "".
     """
 
     pair: str
@@ -141,7 +144,7 @@ class _Keys(NamedTuple):
 
     @classmethod
     def of(cls, kind: str, attempt: Attempt) -> "_Keys":
-        """Return the keys for an attempt."""
+        """Return the keys of the database rows for an attempt."""
         network = network_of(attempt.address)
         return cls(
             _hash(kind, "pair", attempt.identifier, network),
@@ -159,10 +162,10 @@ class _Row(NamedTuple):
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    """Lock the rows with the given keys by updating them. Return the rows and the current time.
+    """Lock the rows with the given keys, by updating them. Return the rows and the current time.
 
-    The time is read after the lock was acquired, so it is never earlier than a time that another process has
-    stored.
+    The time is read only after the rows were locked, so it is not earlier than a time that another process
+    has stored.
     """
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
@@ -179,8 +182,8 @@ def _put(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    """Update a row if it exists (`there`). Otherwise insert it. If an argument is None, its column keeps its
-    value.
+    """Store a row: update it if it exists (`there`), otherwise insert it. Columns whose argument is None are
+    not changed.
     """
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
@@ -191,7 +194,7 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """Return a fixed-length digest, which is used as a key. The digest does not reveal the account or
+    """Return a fixed-length digest for use as a key. It does not reveal the account or the network
     address.
     """
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The services for a site's accounts, which are opened together."""
+"""The services for a site's accounts. All of them are opened together."""
 
 import hmac
 from contextlib import suppress
@@ -20,7 +20,8 @@ from server.errors import UnavailableError
 class Directory:
     """The services for a site's accounts: API tokens, users, logins and JSON Web Tokens.
 
-    `attempts` limits login attempts. `mails` limits requests that send an email.
+    `attempts` limits the number of login attempts, and `mails` limits the number of requests that send an
+    email.
     """
 
     accounts: Accounts
@@ -36,7 +37,8 @@ def open_directory(
 ) -> Directory:
     """Open the services for the accounts of the site at `root`. Raises SetupError.
 
-    Pass `accounts` if the accounts are already open. Pass `key` if the signing key has already been read.
+    If the accounts database is already open, pass it as `accounts`. If the signing key has already been read,
+    pass it as `key`.
     """
     accounts = accounts or Accounts(root, settings.accounts)
     return Directory(
@@ -55,9 +57,10 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Store a digest of the signing key. Return whether the last server used a different key.
+    """Return whether the server that last opened these accounts used a different signing key. Store a digest
+    of the current key.
 
-    The key itself is not stored, because a copy of the database must not be enough to sign in as any user.
+    The key itself is not stored. Otherwise, anyone with a copy of the database could sign in as any user.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

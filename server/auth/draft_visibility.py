@@ -1,35 +1,37 @@
-"""Permission to read drafts (spec.md 7.3)."""
+"""Checks whether an actor may read drafts (spec.md 7.3)."""
 
 from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.path_rules import Claim
 from server.schema.model import Type
 
-# These publication filters require readDraft, because their results depend on the content of drafts.
+# For these publication filters, the permission readDraft is required, because their results depend on drafts.
 DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
-    """Whether a type has drafts and the actor may read them."""
+    """Whether a content type has drafts, and the actor may read them."""
     return type_.draft_publish and has_draft_permission(actor, type_.uid)
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    """Whether the actor has the permission `readDraft` for a type, even if the type has no drafts or was
-    deleted.
+    """Whether the actor has the permission `readDraft` for a content type. The type may have no drafts, or
+    may have been deleted.
     """
     return actor.may(subject_of(uid), "readDraft")
 
 
 def may_see_all(actor: Actor, type_: Type) -> bool:
-    """Whether the actor may read all documents of a type, including drafts."""
+    """Whether the actor may read all documents of a content type, including drafts."""
     return may_find(actor, type_.uid) and (not type_.draft_publish or may_read_drafts(actor, type_))
 
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
-    """Whether the actor may see a file. The actor needs the permission `find` for the file's type.
+    """Whether the actor may see a document's file. The actor needs the permission `find` for the document's
+    content type.
 
-    If the file may be a draft, the actor also needs `readDraft`. If the type uses `options.draftWhen`, each
-    of its files may be a draft, because only the content decides.
+    If the file may be a draft, the actor also needs `readDraft`. If the content type uses
+    `options.draftWhen`, this applies to all its files, because it depends on a file's content whether the
+    file is a draft.
     """
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))

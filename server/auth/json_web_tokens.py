@@ -1,4 +1,4 @@
-"""JSON Web Tokens for users. When a user's password is changed, all of the user's tokens become invalid."""
+"""JSON Web Tokens for users. If a user's password changes, all tokens of this user become invalid."""
 
 import time
 from datetime import datetime
@@ -14,10 +14,10 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Issuer and verifier of JSON Web Tokens for one site.
+    """Creates and verifies JSON Web Tokens for one site.
 
-    Each token contains the site's id as its issuer. A site rejects tokens from other sites, even if both
-    sites use the same signing key.
+    Each token contains the site's id as its issuer. A site rejects tokens from other sites, even if they use
+    the same signing key.
     """
 
     def __init__(
@@ -26,15 +26,17 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user who has just signed in. It is not tied to a login.
+        """Return a token for a user who has just signed in. It does not belong to a login that could be
+        ended.
 
-        The token is valid until it expires or the user's sessions end.
+        The token is valid until it expires, or until all sessions of the user are ended (for example by a
+        password change).
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token created by `token`. Return the user id and the sessions number, or None if the token
-        is invalid.
+        """Verify a token from `token`. Return the user id and the user's sessions number, or None if the
+        token is invalid.
         """
         try:
             claims = self._decode(token, ("id", "s"))
@@ -43,13 +45,13 @@ class JsonWebTokens:
             return None
 
     def access_token(self, user: User, login: Login, lifetime_s: float) -> str:
-        """Return a short-lived access token for a login. When the login ends, the token becomes invalid."""
+        """Return a short-lived access token for a login. It becomes invalid when the login ends."""
         expires = time.time() + lifetime_s
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """Verify an access token. Return the user id, the sessions number and the login id, or None if it is
-        invalid.
+        """Verify an access token. Return the user id, the user's sessions number and the login id. Returns
+        None if the token is invalid.
         """
         return self._read_login(token, "access")
 
@@ -58,23 +60,25 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """Return the token for the studio's cookie. It expires together with the login."""
+        """Return the token for the studio's cookie. It expires when the login expires."""
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """Verify a studio token. Return the user id, the sessions number and the login id, or None if it is
-        invalid.
+        """Verify a token from the studio's cookie. Return the user id, the user's sessions number and the
+        login id. Returns None if the token is invalid.
         """
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """Return a refresh token, with which the login can be renewed once."""
+        """Return a refresh token. It can be used once, to renew the login."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """Verify a refresh token. Return the login id and the turn, or None if the token is invalid."""
+        """Verify a refresh token. Return the login id, and the number of times that the login has been
+        renewed (`turn`). Returns None if the token is invalid.
+        """
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
 
@@ -82,7 +86,9 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """Verify a token of the given kind. Return its claims, or None if the token is invalid."""
+        """Verify a token of the given kind. Return its claims (the token's content), or None if the token is
+        invalid.
+        """
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
         except jwt.PyJWTError:
@@ -94,7 +100,7 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token and return its claims.
+        """Verify a token. Return its claims (the token's content).
 
         Raises PyJWTError if the token is invalid, has expired, or was issued by another site.
         """

@@ -1,15 +1,15 @@
-"""Data classes for logins and login attempts."""
+"""The data classes for logins and login attempts."""
 
 from dataclasses import dataclass
 
-MAX_DEVICE_CHARS = 200  # Device ids and names are truncated to this length.
-MIN_DEVICE_CHARS = 16  # Shorter device ids are ignored, because they could be guessed.
+MAX_DEVICE_CHARS = 200  # Device ids and device names are truncated to this length.
+MIN_DEVICE_CHARS = 16  # A shorter device id is ignored in login attempts, because it could be guessed.
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. It expires at `expires_at`. Each renewal moves this time forward, but not beyond
-    `ends_at`.
+    """A user's login. It expires at `expires_at`. Each time it is renewed, this time moves forward, but not
+    beyond `ends_at`.
     """
 
     id: str
@@ -26,10 +26,10 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt. It contains the account, the identifier as typed, and the client's address.
+    """A login attempt. It contains the account, the identifier as typed, and the client's network address.
 
-    `device` is an id that the client sent, or "". Identifiers that look alike are treated as equal
-    (`server.auth.user.name_key`).
+    `device` is the id that the client sent, or "". Identifiers that look alike have the same key, and are
+    treated as equal (`server.auth.user.name_key`).
     """
 
     account: str

@@ -1,7 +1,7 @@
-"""Logins that clients can renew with refresh tokens (`auth.refresh`).
+"""Logins that clients can renew with refresh tokens (setting `auth.refresh`).
 
 A login is a row in the accounts database. A renewal increments the row's `turn`, so the refresh token that
-was just used becomes invalid. If two requests send the same refresh token, only one request succeeds.
+was just used becomes invalid. If two requests send the same refresh token, only one of them succeeds.
 """
 
 import secrets
@@ -18,7 +18,7 @@ _COLUMNS = ", ".join(_NAMES)
 
 
 class Logins:
-    """The logins to one site."""
+    """The logins of a site's users."""
 
     def __init__(self, accounts: Accounts) -> None:
         self._accounts, self._engine = accounts, accounts.engine
@@ -26,7 +26,9 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login. It expires `idle` after its last renewal, and at the latest `longest` from now."""
+        """Create a login. It expires if it is not renewed for the duration `idle`. It ends after the duration
+        `longest`, even if it is renewed.
+        """
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
         login = Login(
@@ -48,7 +50,9 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login and return it. Returns None if the login has ended or `turn` was used before."""
+        """Renew a login and return it. Returns None if the login has ended, or if the login has already been
+        renewed with the same `turn`.
+        """
         login = self.get(login_id)
         if login is None or login.turn != turn:
             return None
@@ -59,13 +63,15 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """Return an active login, or None. A login ends when the user is deleted or changes the password."""
+        """Return a login, or None if it is no longer active. A login ends when the user is deleted or changes
+        the password.
+        """
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return an active login, from the cache if possible, or None. If `anew` is True, the cache is
-        bypassed.
+        """Return a login from the cache or the database, or None if it is no longer active. If `anew` is
+        True, the cache is not used.
 
         Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the login must be read from a
         database server.
@@ -77,7 +83,7 @@ class Logins:
         return self.get(key.partition(" ")[2])
 
     def of_user(self, user_id: int) -> list[Login]:
-        """Return a user's active logins. The most recently renewed login comes first."""
+        """Return a user's active logins. The login that was renewed most recently comes first."""
         return self._find("user_id", user_id)
 
     def _find(self, column: str, value: str | int) -> list[Login]:
@@ -91,11 +97,13 @@ class Logins:
             return [Login(*row) for row in connection.execute(statement, (value, now()))]
 
     def end(self, user_id: int, login_id: str) -> bool:
-        """End one of a user's logins. Return False if the user has no login with this id."""
+        """End the user's login with this id. Return False if the user has no such login."""
         return self._delete(user_id, "id", login_id)
 
     def end_all(self, user_id: int, device_id: str | None = None) -> None:
-        """End all logins of a user. If `device_id` is given, end only the logins on this device."""
+        """End all of a user's logins. If `device_id` is given, end only the logins on the device with this
+        id.
+        """
         self._delete(user_id, "device_id", device_id or "")
 
     def _delete(self, user_id: int, column: str, value: str) -> bool:

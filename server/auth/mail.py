@@ -1,4 +1,4 @@
-"""Sending of emails. If site.yaml contains no SMTP server, emails are written to the log instead."""
+"""Sending emails. If site.yaml contains no mail server, emails are written to the log instead."""
 
 import logging
 import os
@@ -18,10 +18,10 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue of jobs that may send an email.
+    """Background queue for functions that may send an email.
 
-    A response does not wait for the mail server. Its response time therefore doesn't reveal whether an email
-    was sent.
+    A response does not wait until the email has been sent. Its response time therefore does not reveal
+    whether an email is sent.
     """
 
     def __init__(self) -> None:
@@ -30,9 +30,12 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(self, job: Callable[[], object]) -> None:
-        """Queue a job. If MAX_QUEUED_MAILS jobs are already waiting, log an error and drop the job."""
+        """Add a function to the queue. If MAX_QUEUED_MAILS functions are already waiting, log an error and
+        ignore this one.
+        """
         with self._lock:
-            if self._thread is None:  # Started on first use, because threads do not survive a fork.
+            # The thread is started when it is first used, because threads do not survive a fork.
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="outbox", daemon=True)
                 self._thread.start()
         try:

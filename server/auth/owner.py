@@ -1,4 +1,4 @@
-"""Sign-in for the owner: one-time keys, and the studio sessions that these keys start."""
+"""Signing in as the owner, with one-time keys. Each key can be exchanged for a studio session."""
 
 import hashlib
 import secrets
@@ -9,13 +9,13 @@ from server.auth.owner_session_files import KEY_TTL_S, age_of
 from server.auth.permissions import Actor
 from server.paths import state_folder, studio_folder
 
-SESSION_PREFIX = "owner_"  # Distinguishes session secrets from users' tokens.
+SESSION_PREFIX = "owner_"  # This prefix distinguishes the owner's session secrets from users' tokens.
 OWNER = Actor("owner", everything=True)
 
 
 def make_key(root: Path) -> str:
-    """Create a one-time key for signing in, which is valid for KEY_TTL_S. Raises OSError if the key can't be
-    stored.
+    """Create a one-time key for signing in as the owner. It is valid for KEY_TTL_S. Raises OSError if the key
+    can't be stored.
     """
     folder = _make_folder(root)
     for path in folder.glob("*.key"):
@@ -27,8 +27,8 @@ def make_key(root: Path) -> str:
 
 
 def spend_key(root: Path, key: str) -> str | None:
-    """Exchange a one-time key for the secret of a new session. Returns None if the key is invalid, used or
-    expired.
+    """Exchange a one-time key for a new session. Return the session's secret string, or None if the key is
+    invalid, expired or has already been used.
 
     Raises OSError if the session can't be stored.
     """
@@ -44,12 +44,12 @@ def spend_key(root: Path, key: str) -> str | None:
 
 
 def is_session(root: Path, session: str, lifetime_s: float) -> bool:
-    """Whether a secret belongs to an active session."""
+    """Whether a string is the secret of an active session."""
     return age_of(_file(studio_folder(root), session, "session")) <= lifetime_s
 
 
 def end_session(root: Path, session: str) -> None:
-    """End the session with this secret, if it exists."""
+    """End the session with this secret string, if it exists."""
     with suppress(OSError):
         _file(studio_folder(root), session, "session").unlink()
 
@@ -62,5 +62,7 @@ def _make_folder(root: Path) -> Path:
 
 
 def _file(folder: Path, secret: str, kind: str) -> Path:
-    """Return the path of the file for a secret. The file's name is the SHA-256 of the secret."""
+    """Return the path of the file for a session or key. The file's name is the SHA-256 of the secret
+    string.
+    """
     return folder / f"{hashlib.sha256(secret.encode(errors='surrogatepass')).hexdigest()}.{kind}"

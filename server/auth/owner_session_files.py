@@ -1,6 +1,7 @@
 """Files for the owner's studio sessions and one-time keys: their age, and the deletion of expired files.
 
-This is a separate module so that the background job does not have to import the authentication libraries.
+These functions are in a separate module so that the background job does not have to import the authentication
+libraries.
 """
 
 import time
@@ -12,7 +13,7 @@ KEY_TTL_S = 3600.0
 
 
 def age_of(path: Path) -> float:
-    """Return the age of a session file or key file in seconds. Returns `inf` if the file is missing."""
+    """Return the age of a session's or key's file in seconds. Returns `inf` if the file is missing."""
     try:
         return time.time() - path.stat().st_mtime
     except OSError:

@@ -1,7 +1,7 @@
 """Password hashing with argon2.
 
-Hashing or checking a password takes a tenth of a second and 64 MB of memory. Each process therefore hashes
-only one password at a time.
+Hashing or checking a password takes a tenth of a second and 64 MB of memory. In each process, therefore, only
+one password at a time is hashed or checked.
 """
 
 from argon2 import PasswordHasher
@@ -12,8 +12,8 @@ from server.bounded import BoundedMutex
 _HASHER = PasswordHasher(parallelism=1)
 _TURNS = BoundedMutex("have passwords", waiting=5, longest=5.0)
 
-# For an unknown user, the password is checked against this hash of random bytes, so the response takes
-# equally long. The hash uses the parameters of _HASHER.
+# If the user is unknown, the password is checked against this hash of random bytes, so that the response
+# takes the same time. The hash was created with the parameters of _HASHER.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=1$+ojMNBqQdwkq0J9omDSDHw$dN3ssMB5BfIAW2W4GCdKqMlUlShaypOJz24ConMfsbs"
 
 
@@ -24,8 +24,8 @@ def hash_password(text: str) -> str:
 
 
 def check_password(kept: str | None, text: str) -> bool:
-    """Whether a password matches a stored hash. If the hash is None, the check takes the same time. Raises
-    BusyError.
+    """Whether a password matches a stored hash. If the hash is None, the result is False, but the check takes
+    the same time. Raises BusyError.
     """
     try:
         with _TURNS:
@@ -35,5 +35,5 @@ def check_password(kept: str | None, text: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether a hash was created with the parameters of an older release."""
+    """Whether a hash was created with the parameters of an older release, so that it should be replaced."""
     return _HASHER.check_needs_rehash(kept)

@@ -1,4 +1,4 @@
-"""Actors and their permissions."""
+"""Actors, and functions that check their permissions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from functools import lru_cache
 from server.errors import ForbiddenError
 from server.schema.model import Schema, Type
 
-TOKEN_PREFIX = "bifolio_"  # Prefix of every API token.
+TOKEN_PREFIX = "bifolio_"  # Every API token begins with this prefix.
 WRITE_ACTIONS = ("create", "update", "delete", "updateDraft")
-DRAFT_ACTIONS = ("create", "update")  # `updateDraft` allows these actions if only a draft is written.
+# The permission `updateDraft` allows these actions if they change nothing except a draft.
+DRAFT_ACTIONS = ("create", "update")
 READ_ACTIONS = ("find", "findOne", "readDraft")
-# Permission subjects other than content types. A content type may have the same name.
+# Subjects in permissions that are not content types. There may be a content type with the same name.
 SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
 
 
@@ -19,7 +20,8 @@ SITE_SUBJECTS = BRANCH, SOURCE, PROBLEMS = "branch", "source", "problems"
 class Actor:
     """The sender of a request, with permissions such as `article.find`.
 
-    `everything` grants all permissions. `reading` grants all READ_ACTIONS.
+    If `everything` is set, the actor has all permissions. If `reading` is set, the actor has the permission
+    for all READ_ACTIONS on all subjects.
     """
 
     name: str
@@ -36,37 +38,37 @@ class Actor:
 
 
 def require(actor: Actor, type_: Type, action: str) -> None:
-    """Raise ForbiddenError if the actor may not perform an action on a type."""
+    """Raise ForbiddenError if the actor may not perform an action on documents of a content type."""
     if not actor.may(type_.singular, action):
         raise ForbiddenError(actor=actor.name, permission=f"{type_.singular}.{action}")
 
 
 def may_draft(actor: Actor, type_: Type, action: str) -> bool:
-    """Whether the permission `updateDraft` allows the actor an action on a type. It only allows actions that
-    change nothing but a draft.
+    """Whether the actor may perform an action because of the permission `updateDraft`. This permission only
+    allows actions that change nothing except a draft.
     """
     return type_.draft_publish and action in DRAFT_ACTIONS and actor.may(type_.singular, "updateDraft")
 
 
 def may_write(actor: Actor, types: Iterable[Type]) -> bool:
-    """Whether the actor has any write permission for any of the types."""
+    """Whether the actor has any write permission for at least one of the content types."""
     return any(actor.may(type_.singular, action) for type_ in types for action in WRITE_ACTIONS)
 
 
 def may_find(actor: Actor, uid: str) -> bool:
-    """Whether the actor may find documents of the type with this uid."""
+    """Whether the actor may find documents of the content type with this uid."""
     return actor.may(subject_of(uid), "find")
 
 
 def may_branch(actor: Actor, action: str, schema: Schema) -> bool:
-    """Whether the actor may perform an action on branches."""
+    """Whether the actor may perform an action, such as `merge`, on branches."""
     return may_of_site(actor, BRANCH, action, schema)
 
 
 def may_source(actor: Actor, action: str, schema: Schema) -> bool:
-    """Whether the actor may perform an action on source files.
+    """Whether the actor may perform an action on the files that contain documents.
 
-    The actor also needs the permissions for the documents in these files.
+    In addition, the actor needs the permissions for the documents in these files.
     """
     return may_of_site(actor, SOURCE, action, schema)
 
@@ -74,8 +76,8 @@ def may_source(actor: Actor, action: str, schema: Schema) -> bool:
 def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool:
     """Whether the actor may perform an action on a subject that is not a content type, such as `branch`.
 
-    If a content type has the same name as the subject, permissions with this name apply only to the content
-    type.
+    If there is a content type with the same name as the subject, permissions with this name apply only to the
+    content type.
     """
     if subject in schema.subjects and not (actor.everything or actor.reading):
         return False
@@ -83,7 +85,9 @@ def may_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> bool
 
 
 def require_of_site(actor: Actor, subject: str, action: str, schema: Schema) -> None:
-    """Raise ForbiddenError unless `may_of_site` allows the action."""
+    """Raise ForbiddenError unless the actor may perform an action on a subject that is not a content type
+    (`may_of_site`).
+    """
     if not may_of_site(actor, subject, action, schema):
         raise ForbiddenError(actor=actor.name, permission=f"{subject}.{action}")
 
@@ -94,15 +98,15 @@ def require_branch(actor: Actor, action: str, schema: Schema) -> None:
 
 
 def require_source(actor: Actor, action: str, schema: Schema) -> None:
-    """Raise ForbiddenError if the actor may not perform an action on source files."""
+    """Raise ForbiddenError if the actor may not perform an action on the files that contain documents."""
     require_of_site(actor, SOURCE, action, schema)
 
 
-# Saves 0.3 µs of the 2.9 µs for sending an event to one stream.
+# The cache saves 0.3 of the 2.9 µs for sending an event to one stream.
 @lru_cache(maxsize=512)
 def subject_of(uid: str) -> str:
-    """Return the name that permissions use for a type, such as `article` for `api::article.article` or
-    `upload` for media.
+    """Return the name of a type in permissions, such as `article` for `api::article.article`, or `upload` for
+    media.
     """
     plugin, _, name = uid.partition("::")
     return "upload" if uid.startswith("plugin::upload") else name.rpartition(".")[2] or plugin

@@ -1,6 +1,6 @@
-"""Permission checks for queries. They cover types, relations and drafts (spec.md 4.5, 7.3).
+"""Permission checks for queries, which cover content types, relations and drafts (spec.md 4.5, 7.3).
 
-Code that runs a query after `narrow` does not have to check permissions again.
+After `narrow`, the code that runs the query does not have to check permissions again.
 """
 
 from dataclasses import replace
@@ -28,20 +28,21 @@ from server.schema.model import Attribute, Schema, Type
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Return the query, restricted to the content that the actor may read (spec.md 4.5, 7.3).
 
-    - A relation to a type is only populated if the actor has the permission `find` for the type. Without it,
-      filtering or sorting by the relation is an error.
-    - To read drafts of the queried type, the actor needs `readDraft`. The same applies to queries that
-      compare drafts with published versions.
-    - Drafts of populated types are left out if the actor lacks `readDraft` for the type. Comparing these
-      drafts is an error.
-    - `own_draft`: the actor has just written this draft. If the actor lacks `readDraft`, the response
-      contains only ids.
+    - If the actor lacks the permission `find` for a content type, relations to this type are not populated.
+      Filtering or sorting by such a relation is an error.
+    - If the actor lacks `readDraft` for the queried type, it is an error to request its drafts or to compare
+      drafts with published versions.
+    - If the actor lacks `readDraft` for a populated type, its drafts are omitted. Comparing them with
+      published versions is an error.
+    - `own_draft`: whether the actor has just written the draft that the query reads. In this case, a missing
+      `readDraft` is not an error, but the response contains only ids.
 
-    Raises ForbiddenError, or the same error as for an invalid key.
+    Raises ForbiddenError, or the error for an unknown query key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        query = query._replace(with_status=False)  # `with_status` would reveal whether a draft exists.
+        # Otherwise, `with_status` would reveal whether a draft exists.
+        query = query._replace(with_status=False)
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
         if own_draft and query.type.draft_publish and query.type.uid not in readable:
@@ -58,7 +59,7 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    """Raise ForbiddenError if a populated type has drafts that the actor may not read."""
+    """Raise ForbiddenError if the query populates a content type whose drafts the actor may not read."""
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
@@ -80,7 +81,9 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
-    """Return the node without the types that the actor may not find. Returns None if no type remains."""
+    """Return a populated relation without the content types that the actor may not find. Returns None if no
+    type remains.
+    """
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {
         uid: _narrow_selection(selection, actor, "populate", "populate")

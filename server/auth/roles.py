@@ -1,4 +1,4 @@
-"""The roles in site.yaml, in the form that the API returns."""
+"""The roles that are defined in site.yaml, in the form that the API returns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role in site.yaml, in the form that the API returns."""
+    """A role that is defined in site.yaml, in the form that the API returns."""
 
     id: int
     type: str
@@ -23,19 +23,20 @@ class Role:
 
     @property
     def document_id(self) -> str:
-        """The role's id in URLs."""
+        """The documentId, which identifies the role in URLs."""
         return document_id_of(self.type)
 
 
 def document_id_of(role: str) -> str:
-    """Return the documentId for the name of a role."""
+    """Return the documentId for a role's name."""
     return f"role-{role}"
 
 
 def roles_of(settings: Settings) -> list[Role]:
     """Return the site's roles, sorted by id.
 
-    `authenticated` has the id 1 and `public` has the id 2, because clients expect these ids.
+    The role `authenticated` always has the id 1, and `public` has the id 2, because clients rely on these
+    ids.
     """
     others = [name for name in settings.roles if name not in _NUMBERS]
     numbers = {**_NUMBERS, **{name: i for i, name in enumerate(others, start=3)}}
@@ -49,9 +50,9 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role to which a value in a request body refers, or None.
+    """Return the role to which a value in a request body refers. Returns None if there is no such role.
 
-    `key` is the role's id, name or documentId. It may be wrapped, as in `{"connect": [{"id": 1}]}`.
+    `key` is the role's id, name or documentId. It may also be an object such as `{"connect": [{"id": 1}]}`.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

@@ -1,8 +1,8 @@
-"""Signing key for JSON Web Tokens.
+"""The key that signs JSON Web Tokens.
 
-The key is read from the environment variable BIFOLIO_JWT_SECRET. If the variable is not set, the key is read
-from a file in .bifolio/, which the first start of a server creates. After a rotation, tokens that were signed
-with the previous key remain valid for a grace period.
+The key is read from the environment variable BIFOLIO_JWT_SECRET. If this variable is not set, the key is read
+from a file in .bifolio/, which is created when a server starts for the first time. After the key was
+replaced, tokens that were signed with the previous key remain valid for a grace period.
 """
 
 import os
@@ -21,13 +21,14 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-PREVIOUS_KEY_FILE = "jwt.previous.key"  # the key, then a line with its expiry (Unix time in s)
+# contains the key, and a line with the time of its expiry (Unix time in seconds)
+PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The key that was used before the last rotation. It only verifies old tokens, and only until `until_s`
-    (Unix time).
+    """The key that was used before the last replacement. It is used only to verify tokens, and only until
+    `until_s` (Unix time).
     """
 
     text: str
@@ -39,8 +40,8 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key for the site at `root`. If there is none, create it. Raises SetupError if the
-    key is unusable.
+    """Return the signing key for the site at `root`. If there is none, create one. Raises SetupError if the
+    key can't be used.
     """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
@@ -57,15 +58,16 @@ def session_key(root: Path) -> str:
             raise SetupError(os.path.abspath(root), None, what, fix) from error
         fix = "check its permissions, or delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
-    if len(key) < MIN_KEY_CHARS:  # Anyone who guesses the key can sign in as any user.
+    # Short keys are rejected, because anyone who guesses the key can sign in as any user.
+    if len(key) < MIN_KEY_CHARS:
         fix = "delete it, which ends all sessions"
         raise SetupError(".bifolio/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
 
 def _key_in(variable: str) -> str | None:
-    """Return the key in an environment variable, or None if the variable is not set. Raises SetupError if the
-    key is too short.
+    """Return the key in an environment variable. Returns None if the variable is not set. Raises SetupError
+    if the key is too short.
     """
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
@@ -75,8 +77,8 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the previous key. Returns None if there is none or its grace period has ended. Raises
-    SetupError.
+    """Return the key that was used before the last replacement, or None if there is none or its grace period
+    has ended. Raises SetupError.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
@@ -85,13 +87,16 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    return None  # A damaged file is ignored, so tokens signed with the previous key become invalid early.
+    # If the file is damaged, it is ignored. Tokens that were signed with the previous key then become invalid
+    # early.
+    return None
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s`. Raises SetupError.
+    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s` seconds. Raises
+    SetupError.
 
-    The old key is saved first, so tokens stay valid even if the rotation is interrupted.
+    The old key is saved first. Even if the replacement is interrupted, tokens therefore remain valid.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
@@ -108,7 +113,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user who runs this process. If the user has no name, return the numeric id."""
+    """Return the name of the user who runs this process, or the user's numeric id if there is no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -5,12 +5,11 @@ import secrets
 from server.auth.user import name_key
 from server.database.engine import Connection
 
-# `logins`: logins that can be renewed (`auth.refresh`).
-# `attempts`: rate limits, and known addresses and devices. Times are Unix times in seconds.
-# `site`: one row with the random id of this database. Users' tokens name it as their issuer.
-# `session_keys`: one row with a digest of the last server's signing key.
-# `versions`: for each table, the number of its changes. A writer increments it first, to lock out other
-# writers.
+# `logins`: logins that can be renewed (setting `auth.refresh`).
+# `attempts`: limits for attempts, and known network addresses and devices. Times are Unix times in seconds.
+# `site`: one row with the random id of this database. It is the issuer in users' JSON Web Tokens.
+# `session_keys`: one row with a digest of the signing key that a server last used.
+# `versions`: the number of changes to each table. Each write first increments it, which blocks other writes.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tokens (
     hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
@@ -39,12 +38,12 @@ CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
-# Columns added since the first release. `complete` adds them, to new tables as well.
+# Columns that were added after the first release. `complete` adds them to all tables, including new ones.
 ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
-    """Add columns that are missing in tables from older releases, and insert the initial rows."""
+    """Add the columns that are missing in tables from older releases, and insert the initial rows."""
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -57,7 +56,9 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Fill in missing name keys. If two users would have the same key, only the older user gets the key."""
+    """Fill in the name keys that are missing. If several users would have the same key, only the oldest user
+    receives it.
+    """
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:
         key = name_key(username)[:200]

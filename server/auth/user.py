@@ -1,6 +1,6 @@
-"""The data class for users, with validation, normalization and conversion to JSON.
+"""The data class for users, and functions that validate, normalize and describe users.
 
-`server.auth.users` stores the users.
+Users are read from and written to the database in `server.auth.users`.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Any
 from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
-MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # length limits of the database columns
+MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths in the database columns
 DEFAULT_MAX_CHARS = 1024
-# Fields that a request body may set. Other keys are ignored, because clients send back whole users.
+# Fields that a request body can set. Other keys are ignored, because clients often send complete users back.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN_FIELDS = ("username", "email")  # Fields that users may set on their own account.
-# Invisible characters for a regular expression's character class: Unicode categories Cc, Cf, Zl and Zp.
+OWN_FIELDS = ("username", "email")  # Fields that users can set in their own account.
+# Invisible characters (Unicode categories Cc, Cf, Zl and Zp), as the content of a [] in a regular expression.
 INVISIBLE_CHARS = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     r"\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -47,7 +47,9 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that were changed after a given version, the number of all users, and the current version."""
+    """The users that were changed after a given version of the table, the number of all users, and the
+    current version.
+    """
 
     users: list[User]
     count: int
@@ -55,8 +57,8 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a value violates, such as "must be a valid email". Returns "" if the value is
-    valid.
+    """Return the rule that a value for a field violates, such as "must be a valid email". Returns "" if the
+    value is valid.
 
     The length is checked first, because the other checks are slow for long strings.
     """
@@ -74,7 +76,7 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Whether a name contains invisible characters, which could make it look like another name.
+    """Whether a name contains invisible characters, which could make it look like a different name.
 
     Joiners between letters are allowed, because some scripts need them.
     """
@@ -106,15 +108,19 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    """Return a user name in the stored form: stripped and NFC-normalized."""
+    """Return a user name as it is stored: without leading and trailing spaces, and NFC-normalized."""
     return unicodedata.normalize("NFC", text.strip())
 
 
 def name_key(text: str) -> str:
-    """Return a key that is the same for all names that look alike, such as `Ann` and ` ann`."""
+    """Return a key that is the same for all names that look alike. For example, `Ann` and ` ann` have the
+    same key.
+    """
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text.strip()).casefold())
 
 
 def plain_address(text: str) -> str:
-    """Return an e-mail address in the form that is stored and compared: stripped and in lower case."""
+    """Return an email address as it is stored and compared: without leading and trailing spaces, and in lower
+    case.
+    """
     return text.strip().lower()

@@ -1,9 +1,9 @@
-"""Users in the accounts database: their data, their passwords, and the codes that are sent by email.
+"""Users in the accounts database: their data, their passwords, and the codes that they receive by email.
 
-A JSON Web Token contains its user's `sessions` number. When the password changes, this number is incremented,
-so older tokens become invalid.
+A JSON Web Token contains the `sessions` number of its user. When the password changes, the user's number is
+incremented, so older tokens become invalid.
 
-`version` counts the visible changes to users by all processes.
+`version` counts the visible changes that all processes make to users.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ _CHANGEABLE_COLUMNS = {field.name for field in fields(User)} | {
     "reset_hash",
     "confirm_hash",
 }
-# Columns that `create` inserts, in the order of its values.
+# The columns that `create` inserts, in the same order as its values.
 _INSERTED_COLUMNS = "document_id, username, name_key, email, password, provider, confirmed, blocked, role"
 
 VERSION_KEY = "users"
@@ -47,7 +47,7 @@ class _Version:
 
 def _user(row: Any) -> User:
     user_id, document_id, username, email, provider, confirmed, blocked, *rest = row
-    # SQLite returns booleans as numbers.
+    # SQLite returns numbers instead of booleans.
     return User(user_id, document_id, username, email, provider, bool(confirmed), bool(blocked), *rest)
 
 
@@ -60,14 +60,14 @@ def _number(connection: Connection) -> int:
 
 
 class Users:
-    """The users in one site's accounts."""
+    """The users of one site."""
 
     def __init__(self, accounts: Accounts) -> None:
         self.engine, self._accounts = accounts.engine, accounts
 
     @property
     def version(self) -> int:
-        """A number that increases with every visible change to a user. The number may come from a cache."""
+        """A number that increases with each visible change to a user. It may come from a cache."""
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -79,7 +79,8 @@ class Users:
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
         """Context manager: start a transaction that changes users, and increment the version.
 
-        If the user already exists, pass its id, so that its cached copies are invalidated.
+        `user_id` is the id of the user that will change, so that cached copies can be invalidated. For a new
+        user, it is None.
         """
         with self._accounts.changing() as (connection, changed):
             changed += [VERSION_KEY] if user_id is None else [VERSION_KEY, _key(user_id)]
@@ -97,7 +98,9 @@ class Users:
             return _count(connection)
 
     def changes(self, version: int) -> Changes:
-        """Return the users that were created or changed after a version. For version 0, return all users."""
+        """Return the users that were created or changed after the given version. For version 0, return all
+        users.
+        """
         changed = "WHERE version > ?" if version else ""
         values = [version] if version else []
         with self.engine.reading() as connection:
@@ -106,7 +109,7 @@ class Users:
             return Changes([_user(row) for row in found], _count(connection), now_)
 
     def get(self, user_id: int) -> User | None:
-        """Return the user with this id, or None."""
+        """Return the user with this id, or None if there is none."""
         if user_id > _MAX_ID:
             return None
         with self.engine.reading() as connection:
@@ -114,8 +117,8 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id, from the cache if possible, or None. If `anew` is True, the cache is
-        bypassed.
+        """Return the user with this id, from the cache or the database, or None if there is none. If `anew`
+        is True, the cache is not used.
 
         Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the user must be read from a
         database server.
@@ -126,19 +129,20 @@ class Users:
         return self.get(int(key.partition(" ")[2]))
 
     def named(self, identifier: str) -> User | None:
-        """Return the user with exactly this name or e-mail address, or None."""
+        """Return the user with exactly this name or email address, or None if there is none."""
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
     def resembling(self, identifier: str) -> User | None:
-        """Find a user by name or e-mail address. Names that look alike are treated as equal.
+        """Return the user with this name or email address, or None if there is none. Names that look alike
+        are treated as equal.
 
-        If one user has this e-mail address and another user has this name, the user with the e-mail address
-        is returned.
+        If one user has this email address and another user has this name, the user with the email address is
+        returned.
         """
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases from older releases, two names may have the same key. Only the older user's key is
-        # stored.
+        # In databases from older releases, two users' names may have the same key. In this case, only the
+        # older user has the key.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -149,7 +153,9 @@ class Users:
         return _user(row) if row else None
 
     def _find_row(self, identifier: str) -> Any:
-        """Return a user's password hash and columns, or None. Names are case-sensitive."""
+        """Return the password hash and the other columns for a user name or email address, or None. Names are
+        case-sensitive.
+        """
         name, email = plain_name(identifier), plain_address(identifier)
         statement = (
             f"SELECT password, {_COLUMNS} FROM users WHERE username = ? OR email = ? ORDER BY email = ? DESC"
@@ -167,7 +173,7 @@ class Users:
         confirmed: bool,
         blocked: bool = False,
     ) -> User:
-        """Create a user. Raises TakenError if another user has the same name or e-mail address."""
+        """Create a user. Raises TakenError if another user has the same name or email address."""
         name, address, timestamp = plain_name(username), plain_address(email), now()
         row = (
             new_document_id(),
@@ -176,7 +182,7 @@ class Users:
             address,
             hash_password(password)
             if password
-            else None,  # Hashing is slow, so it runs before the transaction.
+            else None,  # Hashing is slow, so it is done before the transaction starts.
             "local",
             confirmed,
             blocked,
@@ -193,10 +199,10 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Create a user who has registered publicly.
+        """Create a user for someone who has filled in the registration form.
 
-        Raises TakenError if the name or e-mail address is taken. The error does not reveal which of the two
-        is taken.
+        Raises TakenError if another user has the same name or email address. The error does not reveal which
+        of the two is taken.
         """
         try:
             return self.create(username, email, password, role="authenticated", confirmed=confirmed)
@@ -204,10 +210,11 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user. Raises TakenError if another user has the same name or e-mail address.
+        """Change columns of a user. Raises TakenError if another user has the same name or email address.
 
-        A new password or a block ends the user's sessions. A new e-mail address invalidates all codes that
-        were sent by email. A new password invalidates only the reset codes.
+        The user's sessions are ended if the password changes or the user is blocked. If the email address
+        changes, all codes that were sent by email become invalid. If only the password changes, only the
+        reset codes become invalid.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -217,10 +224,10 @@ class Users:
             changes["email"] = plain_address(str(changes["email"]))
             changes["reset_hash"] = changes["confirm_hash"] = None
         if changes.get("password"):
-            # Hashing is slow, so it runs before the transaction.
+            # Hashing is slow, so it is done before the transaction starts.
             changes["password"] = hash_password(str(changes["password"]))
             changes["reset_hash"] = None
-        # Blocking ends the user's sessions permanently: unblocking does not restore them.
+        # When a user is blocked, the sessions end permanently. Unblocking the user does not restore them.
         ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
@@ -228,7 +235,7 @@ class Users:
         return self.get(user_id)
 
     def delete(self, user_id: int) -> User | None:
-        """Delete a user. Return the deleted user, or None if the user did not exist."""
+        """Delete a user. Return the deleted user, or None if there was none."""
         found = self.get(user_id)
         if found:
             with self._changing(user_id) as connection:
@@ -236,7 +243,7 @@ class Users:
         return found
 
     def with_password(self, identifier: str, password: str) -> User | None:
-        """Return the user with this password and this name or e-mail address, or None.
+        """Return the user with this name or email address, if the password is correct. Otherwise return None.
 
         If the user does not exist, the check takes the same time.
         """
@@ -246,12 +253,12 @@ class Users:
             return None
         user = _user(row[1:])
         if is_outdated(kept):
-            with suppress(BusyError):  # The next login tries again.
+            with suppress(BusyError):  # If this fails, the next login tries again.
                 self._renew_hash(user.id, kept, hash_password(password))
         return user
 
     def _renew_hash(self, user_id: int, kept: str, renewed: str) -> None:
-        """Replace an outdated hash, unless the password has been changed in the meantime."""
+        """Replace an outdated password hash, unless the password has been changed in the meantime."""
         statement = "UPDATE users SET password = ? WHERE id = ? AND password = ?"
         with self.engine.writing() as connection:
             connection.execute(statement, (renewed, user_id, kept))
@@ -259,30 +266,35 @@ class Users:
     # --- codes in emails ------------------------------------------------------------------------
 
     def reset_code(self, user: User) -> str:
-        """Create a code that can reset the user's password once. It expires after RESET_CODE_TTL_HOURS."""
+        """Create a code with which the user's password can be reset once. It expires after
+        RESET_CODE_TTL_HOURS.
+        """
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Use up a reset code and return its user. Returns None if the code is invalid or has expired."""
+        """Mark a reset code as used, and return its user. Returns None if the code is invalid or has
+        expired.
+        """
         return self._spend(code, "reset_hash")
 
     def confirm_code(self, user: User) -> str:
-        """Create a code that can confirm the user's e-mail address once. It expires after
+        """Create a code with which the user's email address can be confirmed once. It expires after
         CONFIRM_CODE_TTL_HOURS.
         """
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Use up a confirmation code, and mark its user as confirmed.
+        """Mark a confirmation code as used, and its user as confirmed.
 
-        Returns the user as it was before this change. Returns None if the code is invalid or has expired.
+        Returns the user from before this change. Returns None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """Create a code that ends with the time of its expiry.
+        """Create a code and store its hash in the given column of the user. The code ends with the time of
+        its expiry.
 
-        A hash of the whole code is stored, so the time can't be forged.
+        The time can't be forged, because the hash depends on the whole code.
         """
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
@@ -312,18 +324,18 @@ def _key(user_id: int) -> str:
 
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
-    """Update columns of a user. `also` is an additional SQL assignment."""
-    # Column names become part of the SQL statement.
+    """Update columns of a user. `also` is an additional assignment in SQL."""
+    # The names of columns become part of the SQL statement, so they must be known names.
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
 
 
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
-    """Raise TakenError if another user has the same name or e-mail address.
+    """Raise TakenError if another user has the same name or email address.
 
-    Users can sign in with either, so a name must also differ from the e-mail addresses of all other users,
-    and an e-mail address from their names.
+    Users can sign in with either of the two. A name must therefore differ from the email addresses of all
+    other users, and an email address must differ from their names.
     """
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"

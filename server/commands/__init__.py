@@ -1,1 +1,1 @@
-"""The command line, with one module per command."""
+"""The command line. Each command, or group of related commands, is implemented in one module."""

@@ -1,4 +1,6 @@
-"""`bifolio token`, `bifolio user` and `bifolio key`: API tokens, users, and the signing key for sessions."""
+"""`bifolio token`, `bifolio user` and `bifolio key`, which manage API tokens, users, and the key that signs
+session tokens.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,8 +24,8 @@ from server.tools.terminal import check_site, one_line_errors, site_option
 
 @contextmanager
 def accounts_of(root: Path) -> Iterator[tuple[Accounts, Settings]]:
-    """Context manager: open the accounts database for a site, and return it with the settings. Raises
-    SetupError.
+    """Context manager: open the accounts database for a site, and yield it together with the site's settings.
+    Raises SetupError.
     """
     check_site(root)
     settings = read_settings(root)

@@ -1,4 +1,4 @@
-"""The output of `bifolio serve` on the terminal."""
+"""The messages that `bifolio serve` prints on the terminal."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,18 +12,19 @@ from server.site.change import Change
 from server.site.site import State
 from server.tools.terminal import printable
 
-MAX_SHOWN_PROBLEMS = 10  # Limit for each change, without --verbose.
+# Maximum number of problems that are printed after a change, unless --verbose is used.
+MAX_SHOWN_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """The output of a server on the terminal.
+    """The messages that a server prints on the terminal.
 
-    If `quiet` is True, only the URL and errors are printed. If `verbose` is True, all files and problems are
-    printed.
+    If `quiet` is True, only the server's URL and errors are printed. If `verbose` is True, all files and
+    problems are printed instead of only a few.
 
-    All workers print to the same terminal. Each report is a single write, so lines from different workers
-    never mix.
+    All workers print to the same terminal. Each message is written by a single system call, so messages from
+    different workers are never mixed up.
     """
 
     quiet: bool = False
@@ -40,8 +41,8 @@ class Terminal:
     ) -> None:
         """Print the site's contents, its problems and its URL.
 
-        If a past commit is served, `commit` contains the commit's id, date and subject. `studio` is the URL
-        that signs in to the studio. If it is not "", it is printed too.
+        If a past commit is served, `commit` contains the commit's id, date and subject. `studio` is a URL
+        that opens the studio and signs in. It is printed unless it is "".
         """
         lines = [] if self.quiet else list(_contents(state, seconds))
         if commit and not self.quiet:
@@ -61,7 +62,9 @@ class Terminal:
         _print([*lines, f"  {url}   (Ctrl-C stops it)"])
 
     def change(self, change: Change, seconds: float) -> None:
-        """Print a line for each kind of change, and a line for each problem."""
+        """Print a line for each kind of change to the files, and a line for each problem that is new or has
+        been fixed.
+        """
         if self.quiet:
             return _print(list(self._problems([p for p in change.problems if p.severity == "error"])))
         read = [*_actions(("read", change.read), ("removed", change.removed))]
@@ -100,7 +103,9 @@ class Terminal:
 
 
 def _contents(state: State, seconds: float) -> Iterator[str]:
-    """Yield lines that describe a site. A document with several locales and versions is counted once."""
+    """Yield lines that describe what the site contains. A document is counted only once, even if it has
+    several locales and versions.
+    """
     counts, drafts = [], False
     for type_ in state.schema.content_types:
         versions = state.snapshot.tables[type_.uid].versions
@@ -138,6 +143,6 @@ def _fix_line(problem: Problem) -> str:
 
 
 def _print(lines: Sequence[str]) -> None:
-    with suppress(OSError):  # If the terminal is closed, writes must still succeed.
+    with suppress(OSError):  # Writes must succeed even if the terminal has been closed.
         if lines:
             click.echo("\n".join(lines))

@@ -1,5 +1,5 @@
 """`bifolio changes`, which lists the changes since a position in the event log, a commit or a date. It is
-intended for scripts.
+intended for use in scripts.
 """
 
 import json
@@ -28,10 +28,10 @@ from server.storage.git.refs import commit_at, find_commit, head_commit, read_ti
 from server.tools.terminal import check_site, one_line_errors, printable, site_option
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
-UNKNOWN_STATUS = 3  # Exit status if the log does not reach back that far.
+UNKNOWN_STATUS = 3  # Exit status if the log no longer contains all events since the given position.
 EMPTY_COLUMN = "-"
-BATCH_EVENTS = 1000  # Events per read.
-# A position from --save, or a sequence number.
+BATCH_EVENTS = 1000  # Number of events that are read from the log at once.
+# A position that --save has written, or an event's sequence number.
 _PLACE = re.compile(r"(?:([0-9a-f]{8})-)?([0-9]{1,18})")
 _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "status": "--status"}
 
@@ -97,8 +97,8 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log for a site, in which all changes up to now have been recorded. It ends at the event
-    `bounds.last`.
+    """The event log for a site. All changes up to now have been recorded in it. Events after `bounds.last`
+    are ignored.
     """
 
     site: Site
@@ -107,7 +107,7 @@ class _Log:
 
     @classmethod
     def of(cls, root: Path) -> "_Log":
-        """Open the log for a site and record changes to files.
+        """Open the event log for a site, and record all changes to files that have not been recorded yet.
 
         Raises SetupError, StorageError and BusyError.
         """
@@ -116,7 +116,7 @@ class _Log:
         site, recorder = opened.site, opened.recorder
         site.record()
         bounds = recorder.database.bounds()
-        site.refresh()  # Listing a change twice is better than missing it.
+        site.refresh()  # A change may be listed twice, but it must not be missed.
         if recorder.missed:
             site.record()
         if recorder.missed:
@@ -128,13 +128,14 @@ class _Log:
 
     @property
     def place(self) -> str:
-        """The position at the end of the log, which can be passed to the next `--since`."""
+        """The position after the last event in the log. Pass it as the next `--since`."""
         return id_of(self.bounds.id, self.bounds.last)
 
     def since(self, text: str) -> Iterable[Event]:
-        """Return the events since a position, a commit or a date.
+        """Return the events since a position in the log, a commit or a date.
 
-        Raises GoneError if the log was replaced or does not contain all of these events. Raises SetupError.
+        Raises GoneError if the log was replaced, or if it no longer contains all of these events. Raises
+        SetupError.
         """
         if not text:
             raise GoneError("The position is empty")
@@ -157,7 +158,7 @@ class _Log:
     def _since_commit(self, text: str) -> Iterable[Event]:
         """Return the events since a commit or a date.
 
-        If the site has no commits, dates are looked up in the log.
+        If the site has no commits, the events since a date are taken from the log.
         """
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)
@@ -180,7 +181,7 @@ class _Log:
 
 
 def _select(log: _Log, wanted: dict[str, tuple[str, ...]]) -> Selection:
-    """Convert the command's options to a selection. Raises UsageError."""
+    """Convert the command's options to a selection of events. Raises UsageError."""
     parameters = {name: list(values) for name, values in wanted.items()}
     try:
         return read_selection(parameters, subjects_of(TERMINAL_ACTOR, log.site.state.schema))
@@ -205,8 +206,8 @@ def _print(events: Iterable[Event], *, as_paths: bool, as_json: bool) -> None:
 
 
 def _line(event: Event) -> str:
-    """Format an event as columns. Scripts parse these columns, so keep their order and append new columns at
-    the end.
+    """Return an event as a line with columns. Because scripts parse this output, existing columns must keep
+    their order, and new columns must be added at the end.
     """
     uids = [event.uid] if event.counts is None else event.counts
     types = [subject_of(uid) if "::" in uid else uid for uid in uids]

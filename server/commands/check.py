@@ -1,4 +1,4 @@
-"""`bifolio check`."""
+"""`bifolio check`, which reports problems in a site, and can fix some of them."""
 
 import difflib
 import os
@@ -38,7 +38,7 @@ from server.tools.terminal import (
     tell_commit,
 )
 
-MAX_FIXED_KEYS = 1000  # Limit for one --fix.
+MAX_FIXED_KEYS = 1000  # Maximum number of keys that one --fix changes.
 
 
 @click.command("check")
@@ -80,7 +80,7 @@ def check(
         keys: tuple[KeyFix, ...] = ()
         while (
             found.key_fixes and len(keys) < MAX_FIXED_KEYS
-        ):  # Once a key is fixed, problems in its value can be found.
+        ):  # After a key was fixed, problems in its value can be detected.
             _fix_keys(root, opening.opened if found.site else None, found, prefix, text=text)
             keys += found.key_fixes
             found = look_at_all()
@@ -99,7 +99,7 @@ def check(
 
 
 class _Opening:
-    """Callable that loads the site for each check. `opened` contains the site from the last call."""
+    """Callable that loads the site for a check. `opened` contains the site that the last call loaded."""
 
     def __init__(self, root: Path, mode: Mode) -> None:
         self._root, self._mode = root, mode
@@ -112,7 +112,7 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """Return the path from the current folder to the site. It is "", or a path that ends with a slash."""
+    """Return the path from the current folder to the site's folder. It is "", or it ends with a slash."""
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
@@ -131,7 +131,9 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 
 
 def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Apply fixes to documents, report the fixes, and check the site again."""
+    """Apply the fixes to documents, report them, and check the site again. Return the result of this
+    check.
+    """
     if found.audit is None:
         return found
     repair = Repair(found.audit, tuple(find_fixes(found.audit, opened.site.problems)))
@@ -148,7 +150,7 @@ def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translatio
 
 
 def _show_changes(root: Path, found: Survey, prefix: str) -> None:
-    """Print the changes that --fix would make as a diff."""
+    """Print the changes that `--fix` would make, as a diff."""
     writes = key_fix_writes(root, found.key_fixes)
     if found.site is not None and found.audit is not None:
         repair = Repair(found.audit, tuple(find_fixes(found.audit, found.site.problems)))

@@ -1,5 +1,5 @@
-"""The command line, which is a table of commands. A command's module is only imported when the command is
-called.
+"""The command line, which is defined by a table of commands. The module that implements a command is imported
+only when this command is called.
 """
 
 import gc
@@ -21,14 +21,14 @@ from server.storage.git.command import DEFAULT_TIMEOUT_S, git_if_possible
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """A command: its module, its function, and its summary in `--help`."""
+    """A command: the module and function that implement it, and the summary that `--help` prints."""
 
     module: str
     name: str
     summary: str
 
 
-# `bifolio --help` prints these summaries without importing the commands.
+# `bifolio --help` prints these summaries. The commands don't have to be imported for this.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
     "init": CommandEntry("server.commands.init", "init", "Create a site, empty or from existing files."),
@@ -66,7 +66,9 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS. A command is imported when it is used."""
+    """Click group that lists the commands in the order of COMMANDS. A command is imported when it is
+    called.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -93,9 +95,9 @@ class _Commands(click.Group):
 
 
 def _load(entry: CommandEntry) -> click.Command:
-    """Import a command.
+    """Import the function that implements a command.
 
-    The imported modules are excluded from garbage collection, because they stay loaded.
+    The imported modules are excluded from garbage collection, because they are never unloaded.
     """
     gc.disable()
     command = getattr(import_module(entry.module), entry.name)
@@ -128,20 +130,21 @@ def main() -> None:
 # --- version --------------------------------------------------------------------------------------
 
 _PACKAGE = Path(__file__).parent.parent
-# Written by `make dist`, for packages installed without git.
+# `make dist` writes this file, because an installed package has no git repository.
 _COMMIT = _PACKAGE / "commit.txt"
 
 
 def describe() -> str:
-    """Return a description such as `0.1.0 (commit 24834d8, Python 3.11.7)`. If the commit is unknown, it is
-    left out.
+    """Return a description of this version, such as `0.1.0 (commit 24834d8, Python 3.11.7)`. If the commit is
+    unknown, it is omitted.
     """
     commit = _commit()
     return f"{__version__} ({f'commit {commit}, ' if commit else ''}Python {platform.python_version()})"
 
 
 def _commit() -> str:
-    if (_PACKAGE.parent / ".git").exists():  # A repository in a parent folder belongs to another project.
+    # A git repository in a parent folder belongs to a different project.
+    if (_PACKAGE.parent / ".git").exists():
         printed = git_if_possible(_PACKAGE.parent, "rev-parse", "--short", "HEAD", seconds=DEFAULT_TIMEOUT_S)
         return (printed or "").strip()
     return _COMMIT.read_text(encoding="ascii").strip() if _COMMIT.is_file() else ""

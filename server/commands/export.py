@@ -1,4 +1,4 @@
-"""`bifolio export`."""
+"""`bifolio export`, which saves the API's responses as static files."""
 
 import time
 from contextlib import nullcontext
@@ -67,7 +67,9 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Raise SetupError if files can't be parsed, because the export would not contain their documents."""
+    """Raise SetupError if there are files that can't be parsed, because the documents in them would be
+    missing from the export.
+    """
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:
         click.secho(f"  ✗ {problem}", fg="red", err=True)

@@ -1,4 +1,4 @@
-"""`bifolio log`, `bifolio diff` and `bifolio blame`."""
+"""`bifolio log`, `bifolio diff` and `bifolio blame`, which show the history of documents."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from server.tools.terminal import Part, check_site, one_line_errors, printable, 
 
 TERMINAL_ACTOR = Actor("terminal", everything=True)
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
-MAX_SHOWN_CHANGES = 10  # Per commit.
+MAX_SHOWN_CHANGES = 10  # Maximum number of changes that are printed for a commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
 _COMMITS_HINT = "pass commits as options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
@@ -48,7 +48,7 @@ document_options = (
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A site, together with its git history."""
+    """A site, together with the history of its git repository."""
 
     site: Site
     past: PastStates
@@ -57,7 +57,7 @@ class Repository:
 
     @classmethod
     def of(cls, root: Path) -> "Repository":
-        """Open the repository of a site. Raises SetupError if there is none."""
+        """Open a site and its git repository. Raises SetupError if the site is not in a git repository."""
         check_site(root)
         opened = open_site(root, Mode.READ)
         site, past = opened.site, opened.past
@@ -70,11 +70,13 @@ class Repository:
 
     @property
     def viewer(self) -> Viewer:
-        """A viewer with full access, because anyone who runs this command can read all files anyway."""
+        """A viewer with full access, because anyone who runs this command can read all files in any case."""
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Find a document by its path or TYPE/ID. Raises SetupError if there is none."""
+        """Return the content type and the id of a document. `text` is the path of its file, or TYPE/ID.
+        Raises SetupError if there is none.
+        """
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
         for candidate in (inside, text):
@@ -98,8 +100,8 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the type, the id and all versions of a document. Raises SetupError if the document never
-        existed.
+        """Return the content type, the id and all versions of a document. Raises SetupError if there has
+        never been such a document.
         """
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
@@ -110,14 +112,15 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """Resolve a name to a commit. Raises SetupError if no commit has this name."""
+        """Return the id of the commit with this name. Raises SetupError if there is none."""
         try:
             return self.past.resolve(name)
         except ApiError as error:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Return a function that checks whether a commit matches the date and the author.
+        """Return a function that checks whether a commit was made since a date or commit, by the given
+        author.
 
         Raises SetupError.
         """
@@ -129,10 +132,10 @@ class Repository:
     def where(
         self, type_: Type, versions: list[Version], locale: str | None, *, draft: bool
     ) -> tuple[str, str]:
-        """Return the locale and the status to show.
+        """Return the locale and the status of the version to show.
 
-        The draft is shown if `draft` is True. It is also shown if the type has drafts and the document was
-        never published in this locale.
+        This is the draft if `draft` is True. It is also the draft if the content type has drafts and the
+        document has never been published in this locale. Otherwise, it is the published version.
         """
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
@@ -223,8 +226,8 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents, as TYPE/ID, whose files differ between two commits. "" stands for the files on
-    disk.
+    """Return the documents (in the form TYPE/ID) whose files differ between two commits. "" means the files
+    on disk instead of a commit.
     """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()

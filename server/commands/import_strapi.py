@@ -1,4 +1,4 @@
-"""`bifolio import strapi`."""
+"""`bifolio import strapi`, which imports the content of a Strapi installation."""
 
 import sys
 from pathlib import Path
@@ -67,7 +67,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
 
 
 def _say(what: str, done: int, total: int) -> None:
-    """Print progress on a terminal, overwriting the previous line."""
+    """Print the progress on a terminal. The new line replaces the previous one."""
     if sys.stderr.isatty():
         shown = f"{what} {done:,} of {total:,}" if total else what
         click.echo(f"\r\033[K{shown}…" if done + 1 < total or not total else "\r\033[K", nl=False, err=True)

@@ -1,4 +1,4 @@
-"""`bifolio init`."""
+"""`bifolio init`, which creates a site."""
 
 import shlex
 import shutil
@@ -116,7 +116,7 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
-    """Report that the site already has content types for all its documents.
+    """Report that nothing has to be done, because the site already has content types for all its documents.
 
     Raises SetupError if the folder is not a site.
     """
@@ -129,8 +129,8 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
 
 
 def _look(folder: Path) -> tuple[Scan, list[str], int]:
-    """Return the pages in a folder that belong to no content type, the API ids in use, and the number of
-    documents.
+    """Return the files in a folder that don't belong to an existing content type, the API ids that are
+    already used, and the number of existing documents.
     """
     if not folder.is_dir():
         return Scan({}), [], 0
@@ -163,7 +163,7 @@ def _projects(folder: Path, found: Scan) -> frozenset[str]:
 def _ask(
     title: str, name: str | None, locales: tuple[str, ...], example: bool | None
 ) -> tuple[str, tuple[str, ...], bool]:
-    """Prompt for the values of options that were not given."""
+    """Ask the user for the values of options that were not specified."""
     title = name or click.prompt("Name of the site", default=title)
     while not locales:
         told = click.prompt("Locales, default first", default="en")
@@ -178,7 +178,7 @@ def _ask(
 
 
 def _write(folder: Path, files: Mapping[str, str], *, dry_run: bool) -> None:
-    """Write those files that do not exist yet, and report each file."""
+    """Write the files that do not exist yet, and report each of them."""
     for path, text in sorted(files.items()):
         target = folder / path
         if target.exists() or target.is_symlink():
@@ -203,11 +203,11 @@ def _write_new(target: Path, path: str, text: str) -> None:
 
 
 def _report(folder: Path) -> None:
-    """Check the new site and print the next steps."""
+    """Check the new site, and print what the user can do next."""
     kept = (folder / STATE).exists()
     found = survey(folder, lambda: open_site(folder, Mode.READ).site)
     if not kept:
-        # Remove the caches that the check created.
+        # Delete the caches that the check has created.
         shutil.rmtree(folder / STATE, ignore_errors=True)
     option = "" if folder.resolve() == Path.cwd() else f" --site {folder}"
     if found.problems:

@@ -1,4 +1,4 @@
-"""`bifolio search`."""
+"""`bifolio search`, which searches the documents in a site."""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-MAX_FRAGMENTS = 2  # Per document.
+MAX_FRAGMENTS = 2  # Maximum number for each document.
 
 
 @click.command("search")
@@ -78,7 +78,9 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
 
 
 def _question(words: tuple[str, ...], state: State) -> Question:
-    """Convert the arguments to a search. An argument that contains spaces is a phrase. Raises SetupError."""
+    """Convert the command's arguments into a search. If an argument contains spaces, it is searched as a
+    phrase. Raises SetupError.
+    """
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
         raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
@@ -92,9 +94,9 @@ def _question(words: tuple[str, ...], state: State) -> Question:
 
 
 def _index(site: Site) -> None:
-    """Update the search index and show a progress bar.
+    """Update the search index, and show a progress bar.
 
-    If a server is running, it updates the index instead.
+    If a server is running, do nothing, because the server updates the index.
     """
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -108,8 +110,8 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines for one search result: `path:line`, the title and the fragments. Editors and terminals
-    can open `path:line`.
+    """Yield the lines for one search result: `path:line`, the title, and passages that contain the words.
+    Many editors and terminals can open `path:line`.
     """
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
@@ -145,8 +147,8 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the first line with the highest number of search words. Returns 0 if no line
-    contains any.
+    """Return the number of the line that contains the most search words. If several lines do, return the
+    first. If no line contains any, return 0.
     """
     best, at = 0, 0
     try:

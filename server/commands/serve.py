@@ -1,4 +1,4 @@
-"""`bifolio serve`."""
+"""`bifolio serve`, which starts a server."""
 
 import multiprocessing
 import os
@@ -46,7 +46,7 @@ from server.tools.terminal import (
 )
 
 Log = Terminal | JsonLog
-OFFER_TIMEOUT_S = 2.0  # How long to wait for a listening server to offer its socket.
+OFFER_TIMEOUT_S = 2.0  # If another server is listening, wait this long until it offers its socket.
 OFFER_POLL_S = 0.05
 START_TIMEOUT_S = 60.0
 
@@ -78,7 +78,7 @@ START_TIMEOUT_S = 60.0
     help="Log as text, or as JSON: one object per line, including requests.",
 )
 @click.option("--reload", is_flag=True, hidden=True)
-@click.make_pass_decorator(Timing, ensure=True)  # Tests pass main(obj=Timing(...)).
+@click.make_pass_decorator(Timing, ensure=True)  # Tests set this by calling main(obj=Timing(...)).
 @one_line_errors
 def serve_command(
     timing: Timing,
@@ -97,10 +97,10 @@ def serve_command(
     """Serve a site. Changed files are served without a restart."""
     terminal = _log(form, quiet=quiet, verbose=verbose)
     check_site(root)
-    configuration = first_configuration(root)  # Fail early if the configuration is invalid.
+    configuration = first_configuration(root)  # Fails if the settings or schemas are invalid.
     _require_environment(configuration.settings)
     commit = "" if name is None else find_commit(root, name)
-    # Changes of files have no effect on a past commit.
+    # If a past commit is served, changes to files have no effect.
     report_to = replace(terminal, quiet=True) if commit else terminal
     taken, listener = _listen(root, host, port, takes_over=takes_over)
     shared = Shared(ChangeLog(), listener, json_log=form == "json")
@@ -133,18 +133,20 @@ def serve_command(
 
 
 def _require_environment(settings: Settings) -> None:
-    """Raise SetupError if the settings need an environment variable or a library that is missing."""
+    """Raise SetupError if the settings require an environment variable or a Python package that is
+    missing.
+    """
     check_environment(settings.webhooks, os.environ)
     require_library(settings)
     require_driver(settings.accounts)
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a listening socket: the socket of the running server if `takes_over` is set, otherwise a new
-    one.
+    """Return a listening socket. If `takes_over` is set, this is the socket of the running server. Otherwise,
+    or if no server is running, it is a new socket.
 
-    If `takes_over` is set but no server is running, the socket is new too. A takeover is retried for a while,
-    because a server that has just started may not offer its socket yet. Raises SetupError.
+    A takeover is retried for a while, because a server that has just started may not offer its socket yet.
+    Raises SetupError.
     """
     deadline = time.monotonic() + OFFER_TIMEOUT_S
     while True:
@@ -168,10 +170,11 @@ def _serve_next(
     generation: Generation,
     timing: Timing,
 ) -> None:
-    """Serve the current site. This replaces an older generation of workers."""
+    """Serve the current site with a new generation of workers. It replaces the previous generation."""
     try:
         opened = _open(root, commit, log, generation, timing, nice=NICENESS)
-    except SetupError:  # The file watcher reports the error, and reloads when it is fixed.
+    # The file watcher reports the error. It reloads the site when the error has been fixed.
+    except SetupError:
         return
     serve(opened, shared, generation, worker_count(workers), _nothing, partial(_report, log, opened.site))
 
@@ -185,8 +188,8 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers. If `commit` is not "", open the site read-only at this commit. Raises
-    SetupError.
+    """Open the site for the workers. If `commit` is not "", the site is opened read-only, as it was at this
+    commit. Raises SetupError.
     """
     opened = open_site(
         root,
@@ -214,11 +217,11 @@ def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing. Called when a later generation is ready."""
+    """Do nothing. This is called when a generation of workers other than the first is ready."""
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
-    """Print a change, without the problems that site.yaml ignores."""
+    """Print a change to the files. Problems that site.yaml ignores are omitted."""
     ignores = site.state.settings.ignores
     problems, gone = (tuple(p for p in some if not ignores(p)) for some in (change.problems, change.fixed))
     if shown := replace(change, problems=problems, fixed=gone):
@@ -227,7 +230,7 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Prints a report when the server is ready. If requested, it also opens the studio in a browser."""
+    """Prints a report when the server is ready. If `opens` is set, also opens the studio in a browser."""
 
     opened: OpenSite
     terminal: Log
@@ -246,7 +249,8 @@ class _Ready:
         """Start the process that prints the report. Return a function that must be called when a worker is
         ready.
 
-        The returned function stops the server whose port was taken over, and triggers the report.
+        This function makes the process print the report. If this server takes over the port of another
+        server, it also stops the other server.
         """
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -260,22 +264,25 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return the studio's URL with a key. Returns "" if the server can be reached from other machines."""
+        """Return a URL that opens the studio and signs in with a one-time key. Returns "" if the server can
+        be reached from other machines, if it serves a past commit, or if nothing would use the URL.
+        """
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
         if self.opened.past.held or not at_machine or (self.terminal.quiet and not self.opens):
             return ""
         try:
             return f"{self.url}studio?key={make_key(site.root)}"
-        except OSError:  # The server reports problems with .bifolio.
+        except OSError:  # The server itself reports problems with the folder .bifolio.
             return ""
 
 
 def _report_ready(told: _Ready, ready: Event) -> None:
-    """Print contents and problems as soon as a worker is ready.
+    """Wait until a worker is ready. Then print what the site contains, and its problems.
 
-    This runs in a separate process, because reading all documents copies their memory pages. The process
-    closes its copy of the listening socket, so another server can use the port after this server has stopped.
+    This runs in a separate process, because memory pages are copied when the documents in them are read. This
+    process closes its copy of the listening socket, so that another server can use the port when this server
+    has stopped.
     """
     told.listener.close()
     end_with_parent()

@@ -1,4 +1,4 @@
-"""`bifolio types`."""
+"""`bifolio types`, which generates TypeScript types for a site."""
 
 import sys
 from pathlib import Path
@@ -46,7 +46,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _refuse_old(path: Path, made: bytes) -> None:
-    """Raise SetupError if the file with the generated types is out of date."""
+    """Raise SetupError if the file that contains the generated types is out of date."""
     there = _read(path)
     if there == made:
         click.echo(f"{path} is up to date")
@@ -60,7 +60,8 @@ def _refuse_old(path: Path, made: bytes) -> None:
 
 
 def _write(path: Path, made: bytes) -> None:
-    if _read(path) == made:  # Do not write, so programs that watch the file are not triggered.
+    # An unchanged file is not written, because this would trigger programs that watch it.
+    if _read(path) == made:
         click.echo(f"{path} is up to date")
         return
     try:

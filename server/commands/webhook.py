@@ -1,5 +1,5 @@
-"""`bifolio webhook`. Only the subcommand `test` sends a request itself. All other deliveries are sent by
-running servers.
+"""`bifolio webhook`, which manages webhooks. The subcommand `test` is the only one that sends a request
+itself. All other deliveries are sent by running servers.
 """
 
 import json
@@ -28,8 +28,8 @@ from server.events.webhooks.secret_files import OVERLAP_S, rotate, secrets_of
 from server.schema.spelling import suggestion
 from server.tools.terminal import Part, check_site, one_line_errors, printable, show, site_option
 
-TEST_EVENT = "trigger-test"  # The event that the test button in Strapi sends.
-_BATCH_EVENTS = 1000  # Events per read.
+TEST_EVENT = "trigger-test"  # Strapi's test button sends the same event.
+_BATCH_EVENTS = 1000  # Number of events that are read from the log at once.
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def list_webhooks(root: Path) -> None:
 
 
 def _public_url(one: Webhook) -> str:
-    """Return the webhook's URL without its query, which may contain a key."""
+    """Return the webhook's URL without the query string, which may contain a secret."""
     address, question, _ = one.url.partition("?")
     return f"{address}?…" if question else address
 

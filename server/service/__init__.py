@@ -1,1 +1,1 @@
-"""Operations on a site, independent of HTTP and the command line: open, read, write."""
+"""Operations on a site (opening, reading and writing), for use by HTTP handlers and commands."""

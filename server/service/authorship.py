@@ -1,4 +1,4 @@
-"""Authorship of writes by command-line tools. The author is the configured git user, with full access."""
+"""Authorship of writes by commands. The author is the user who is configured in git, and has full access."""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -6,14 +6,15 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # the name appears in commit trailers
+COMMAND = Actor("command", everything=True)  # this name appears in the trailers of commit messages
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` object that a command uses. The event log records the command's writes as file
-    edits.
+    """Return the `Writes` object with which a command writes. In the event log, its writes are recorded as
+    edits to files.
 
-    The commit author is the configured git user. If git has no user, the author is `git.committer`.
+    The author of its commits is the user who is configured in git. If there is none, the author is the
+    setting `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:
@@ -24,5 +25,5 @@ def writes_of_command(opened: OpenSite) -> Writes:
 
 
 def caller_of_command(opened: OpenSite) -> Caller:
-    """Return the caller for a command. The caller has full access to the site's current state."""
+    """Return the caller for a command, who has full access to the site's current state."""
     return Caller(opened.site.state, COMMAND)

@@ -1,5 +1,5 @@
-"""Batch parser. An operation in a batch can refer to documents that earlier
-operations wrote (docs/batch.md).
+"""Parser for batches. An operation in a batch can refer to a document that an earlier operation in the same
+batch wrote (docs/batch.md).
 """
 
 import re
@@ -15,18 +15,20 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-MAX_REFERENCE_CHARS = 16 * 1024 * 1024  # limit for all ids inserted for references
+# maximum number of characters that are inserted in place of references
+MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for the operations in a batch. It parses them in order.
+    """Parser for the operations in a batch, in their order.
 
-    - `ids`: the document id of each parsed operation, or None if the operation was a deletion. Later
-      operations can refer to these ids.
-    - `singles`: the new ids of single types that had no document before the batch, by uid.
-    - `room`: the number of characters that references may still insert.
+    - `ids`: the document id for each operation that has been parsed, or None for a deletion. Later operations
+      can refer to these ids.
+    - `singles`: the new document ids for single types that had no document before the batch. The keys are the
+      uids of the types.
+    - `room`: how many more characters can be inserted in place of references.
     """
 
     caller: Caller
@@ -37,8 +39,8 @@ class BatchReader:
     def read(self, operations: Iterable[Operation]) -> list[DocumentWrite]:
         """Parse the operations. Each operation is parsed before the next one is fetched from the iterator.
 
-        Raises ForbiddenError, ValidationError and PayloadTooLargeError. The error contains the number of the
-        failed operation.
+        Raises ForbiddenError, ValidationError and PayloadTooLargeError. The error's details contain the
+        number of the operation that failed.
         """
         writes = []
         for number, operation in enumerate(operations):
@@ -60,8 +62,8 @@ class BatchReader:
         return read_document_write(reader, filled)
 
     def _id_of(self, type_: Type, params: Params) -> str:
-        """Return the document id for an operation that does not specify one: the id of the single type's
-        document, or a new id if no such document exists. For a collection type, the id is always new.
+        """Return a document id for an operation that does not contain one. For a single type, this is the id
+        of its document, or a new id if it has no document. For a collection type, it is always a new id.
         """
         if type_.kind != "singleType":
             return new_document_id()
@@ -72,8 +74,8 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return the value after replacing references such as `{{0.documentId}}` with ids in all strings
-        inside it.
+        """Return a value in which all references, such as `{{0.documentId}}`, are replaced with document ids.
+        The value can be a string, or contain strings at any depth.
         """
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value

@@ -1,4 +1,4 @@
-"""Branches of a site: list, create, delete and merge (docs/branches.md)."""
+"""Branches of a site: listing, creating, deleting, comparing and merging them (docs/branches.md)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # as `origin`: the checked-out commit
+HEAD = "HEAD"  # as `origin`, this means the commit that is checked out
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
-    """Documents that a branch has changed since it diverged from the served branch. `fork` is the commit
-    where the branches diverged.
+    """The documents that were changed on a branch since it diverged from the served branch. `fork` is the
+    commit at which the two branches diverged.
     """
 
     fork: str
@@ -30,8 +30,8 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches. All methods raise ForbiddenError. They raise ConflictError if the site has
-    no commits.
+    """Access to a site's branches. Methods that have a `caller` argument can raise ForbiddenError. If the
+    site has no commits, most methods raise ConflictError.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
@@ -41,24 +41,24 @@ class SiteBranches:
 
     @property
     def served(self) -> str:
-        """The name of the served branch, or "" if no branch is checked out."""
+        """The name of the served branch. It is "" if no branch is checked out."""
         return self._branches.served()
 
     def permit(self, caller: Caller, action: str) -> None:
-        """Raise ForbiddenError if the caller lacks the permission for this action on branches."""
+        """Raise ForbiddenError if the caller may not perform the action on branches."""
         require_branch(caller.actor, action, caller.state.schema)
 
     def all(self, caller: Caller) -> list[Branch]:
-        """Return all branches, sorted by name."""
+        """Return all branches of the repository, sorted by name."""
         self.permit(caller, "find")
         return self._branches.all()
 
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
-        """Create a branch at `origin`, which is a commit, tag, branch or time.
+        """Create a branch that starts at `origin`, which is a commit, tag, branch or time.
 
-        Anyone who can read the new branch can read all content in that commit. So the caller needs the
-        permission `history.read`, unless the commit is the head of a branch. Raises ValidationError. Raises
-        ConflictError if a branch with this name already exists.
+        Anyone who can read the new branch can read everything in that commit. The caller therefore needs the
+        permission `history.read`, unless the commit is the latest commit of a branch. Raises ValidationError.
+        Raises ConflictError if there is already a branch with this name.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -80,8 +80,8 @@ class SiteBranches:
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that the branch has changed and that the caller may read. Raises
-        NotFoundError.
+        """Return the documents that were changed on the branch, except those that the caller may not read.
+        Raises NotFoundError.
         """
         self.permit(caller, "find")
         caller.budget.take_turn()
@@ -96,8 +96,8 @@ class SiteBranches:
     ) -> Merge:
         """Merge branch `name` into branch `into`. If `into` is "", merge into the served branch.
 
-        `resolution` contains values for attributes that both branches changed. Raises UnmergedError if
-        conflicts remain, and the errors of `Merger.merge`.
+        `resolution` contains the values to use for attributes that both branches changed. Raises
+        UnmergedError if other conflicts remain, and the errors that `Merger.merge` raises.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -109,7 +109,7 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield the values in a resolution. Each one is paired with the content type of its document."""
+    """Yield each document's values from a resolution, together with the document's content type."""
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

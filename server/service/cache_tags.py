@@ -1,12 +1,13 @@
-"""Cache tags for responses. A change to content invalidates every cached response that shares a tag with the
-change.
+"""Cache tags for responses. When content changes, all cached responses that have one of the tags of the
+change must be invalidated.
 
-A change has two tags: one for the content type and one for the document (`server.schema.model`).
+A change to a document has two tags: the tag of its content type, and the tag of the document
+(`server.schema.model`).
 
-- A list response has the tags of all content types that it depends on, because any change to these types may
-  add a document to the list.
-- A response with a single document has the tag of that document and the tags of its populated documents. It
-  also has the tags of content types whose documents may become related to it.
+- A list response has the tags of all content types on which the list depends, because any change to a
+  document of these types may add the document to the list.
+- A response with a single document has the tag of this document, and the tags of the documents that are
+  populated in it. It also has the tags of content types whose documents may become related to it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,14 +28,12 @@ from server.storage.images.formats import format_of
 
 
 def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
-    """Yield the tags of a list response."""
+    """Yield the cache tags of a list response."""
     return tags_of_types(mentioned_types(query), schema)
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the tags of content types and media. Components and users are skipped
-    because they have no tags.
-    """
+    """Yield the cache tags for types. Components and users are skipped, because they have no cache tags."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -42,8 +41,8 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the tags of a response with one document. For a single type, the type's tag is used instead of a
-    document tag.
+    """Return the cache tags of a response with one document. If the document belongs to a single type, the
+    tag of the type is used instead of the document's tag.
     """
     collector = _Collector(view)
     if document.type.kind == "singleType":
@@ -53,8 +52,8 @@ def tags_of_document(view: View, document: Document, selection: Selection) -> se
 
 
 def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
-    """Return the tag of a media file. If `key` refers to a format (such as a thumbnail), return the tag of
-    the original picture.
+    """Return the cache tag of a media file. If `key` refers to a resized variant of a picture, such as a
+    thumbnail, return the tag of the original picture.
     """
     format_name = format_of(key)
     files = (snapshot.media.get(name) for name in (key, format_name[1] if format_name else ""))
@@ -64,9 +63,9 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Collector:
-    """Collector for the tags of a document and of everything populated in it.
+    """Collects the cache tags of a document and of everything that is populated in it.
 
-    It visits each document only once per selection.
+    Each document is visited only once for each selection.
     """
 
     view: View
@@ -74,7 +73,7 @@ class _Collector:
     seen: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, document: Document, selection: Selection) -> None:
-        """Add the tags of a document and its populated documents."""
+        """Add the cache tags of a document and of the documents that are populated in it."""
         key = (id(document), id(selection))
         if key in self.seen or document.type.uid in ACCOUNT_UIDS:
             return
@@ -85,7 +84,7 @@ class _Collector:
         self._add_members(document.row, document, locale_inside(document), selection)
 
     def add_types(self, uids: Iterable[str]) -> None:
-        """Add the tags of types."""
+        """Add the cache tags of types."""
         self.tags.update(tags_of_types(uids, self.view.snapshot.schema))
 
     def _add_members(
@@ -104,11 +103,12 @@ class _Collector:
                 self._add_related(row[node.at] or (), owner, locale, node)
 
     def _add_related(self, targets: Any, owner: Document | None, locale: str, node: Node) -> None:
-        """Add the tags of a populated relation or media attribute.
+        """Add the cache tags of a populated relation or media attribute.
 
         The tag of the target's content type is added in two cases:
-        - The relation is derived from the other side, so a change to any document of that type can change it.
-        - A target is missing. It may be a draft, so its id must not be revealed by a tag.
+        - The relation is stored in the other document, so a change to any document of that type can change
+          it.
+        - A target can't be found. It may be a draft, and a tag with its id would reveal this.
         """
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
@@ -127,8 +127,8 @@ class _Collector:
 
 
 def tag_of(version: str, body: bytes) -> str:
-    """Return a response's entity tag that also depends on the document's version. It is used for callers who
-    may change the document.
+    """Return an entity tag that depends on a document's version and on the bytes of the response. It is used
+    if the caller may change the document.
     """
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 

@@ -1,7 +1,8 @@
-"""Filter for changes to files in git: which of them a caller may see.
+"""Filter for changes to files in git. It determines which of them a caller may see.
 
-A file must be visible both by the current schema and by the schema of its commit. Otherwise the drafts of a
-type that no longer has drafts would be shown as published documents.
+The caller must be permitted to see a file both by the current schema and by the schema at the time of the
+commit. Otherwise, if a content type no longer has drafts, its earlier drafts would be shown as published
+documents.
 """
 
 from dataclasses import dataclass, field
@@ -16,19 +17,23 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor may see. `head` is the last commit before uncommitted changes."""
+    """Filter for the changes that an actor may see. `head` is the last commit, to which uncommitted changes
+    are compared.
+    """
 
     actor: Actor
     today: Layout
     former: FormerLayouts
     head: str
-    _seen: dict[tuple[Layout | None, str], bool] = field(default_factory=dict)  # cache
+    _seen: dict[tuple[Layout | None, str], bool] = field(default_factory=dict)  # cache of `_sees`
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return a change as the actor sees it, or None. `commit` is None for an uncommitted change.
+        """Return a change as it should appear to the actor, or None if the actor may not see it. `commit` is
+        None for an uncommitted change.
 
-        If the actor may not see the file before the change, it is new; if not after it, it is deleted.
+        If the actor may only see the file after the change, it appears as created. If the actor may only see
+        the file before the change, it appears as deleted.
         """
         if self.actor.everything:
             return change
@@ -44,23 +49,27 @@ class ChangeFilter:
         return FileChange("A", change.path) if sees_after and not is_deleted else None
 
     def sees_all(self, commit: Commit) -> bool:
-        """Return whether the actor saw everything that a commit changed, by the schema of that time."""
+        """Return whether the actor may see everything that a commit changed, according to the schema at that
+        time.
+        """
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
-        if len(commit.parents) > 1:  # git lists only the conflicts of a merge.
+        if len(commit.parents) > 1:  # For a merge, git lists only files with conflicts.
             types = (type_ for layout in layouts for type_ in layout.schema.content_types)
             return all(may_see_all(self.actor, type_) for type_ in types)
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return the path rules before and after a commit."""
+        """Return the rules that determined, before and after a commit, which document each file contains."""
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        """Return the path rules at a commit: `today` if they are the same."""
+        """Return the rules that determined, at a commit, which document each file contains. Returns `today`
+        if they are the same as the current rules.
+        """
         layout = self.former.at(commit) if commit else None
         if layout is None:
             return None
@@ -83,10 +92,10 @@ class ChangeFilter:
         then = layout.claim(path) if layout else None
         if then is not None:
             return may_see_file(self.actor, then)
-        # Nothing was served from the file then, but its name says what it was.
+        # At that time, the file was not served, but its name shows whether it was a draft.
         return now is None or not is_draft_name(path) or has_draft_permission(self.actor, now.type.uid)
 
 
 def change_filter(actor: Actor, state: State, former: FormerLayouts, head: str) -> ChangeFilter:
-    """Return the filter for an actor in a state of the site."""
+    """Return the filter for the changes that an actor may see, given the current state of the site."""
     return ChangeFilter(actor, Layout(state.schema, state.settings), former, head)

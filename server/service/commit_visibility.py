@@ -1,5 +1,5 @@
-"""Filter for commit messages. It hides messages about content that the caller may
-not see (docs/history.md).
+"""Filter for commit messages. It hides messages that may mention content that the caller may not see
+(docs/history.md).
 """
 
 from server.auth.draft_visibility import may_see_all, may_see_file
@@ -17,8 +17,8 @@ _DOCUMENT = "Bifolio-Document: "
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
     """Return the commit's message if the actor may see everything that the commit changed.
 
-    Otherwise, return a neutral message, because the original message may mention hidden content. The neutral
-    message includes only the trailers for documents and media that the actor may see.
+    Otherwise, return a neutral message, because the original message may mention content that is hidden from
+    the actor. The neutral message contains only the trailers for documents and media that the actor may see.
     """
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
@@ -35,7 +35,7 @@ def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> st
 def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
     if (
         len(commit.parents) > 1
-    ):  # A merge's message covers all merged files, but git lists only the conflicts.
+    ):  # A merge's message may mention all merged files, but git lists only those with conflicts.
         types = timeline.schema.content_types
         return may_find(actor, UPLOAD) and all(may_see_all(actor, type_) for type_ in types)
     subjects = timeline.subjects(commit)
@@ -45,8 +45,8 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of those documents and media in the commit that the actor may see, as written in its
-    trailers.
+    """Return the names of the changed documents and media that the actor may see. They have the form used in
+    the trailers of commit messages.
     """
     names = set()
     for change in commit.changes:

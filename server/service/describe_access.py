@@ -1,8 +1,8 @@
-"""Access description: who the caller is, and which permissions, content types and locales are available to
-the caller (docs/access.md).
+"""Description of the caller's access: who the caller is, and which permissions, content types and locales the
+caller has (docs/access.md).
 
-With this single response, a client can build its user interface. Attributes that are hidden from the caller
-are omitted.
+This single response is enough for a client to build its user interface. Attributes that are hidden from the
+caller are omitted.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the repository. They are unavailable while a past commit is served.
+# Actions that change content or the git repository. They are not possible while a past commit is served.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -35,11 +35,11 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-ACCOUNT_SUBJECTS = {"auth", "user"}  # Their actions change only accounts.
+ACCOUNT_SUBJECTS = {"auth", "user"}  # The actions on these subjects change only accounts.
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
-    """Return the caller's identity, permissions and visible content types as JSON values."""
+    """Return the caller's identity, permissions and visible content types as JSON."""
     state, actor = caller.state, caller.actor
     permissions = dict(_permissions(actor, state.schema, read_only=past.held is not None))
     types = [t for t in state.schema.content_types if t.singular in permissions]
@@ -66,7 +66,9 @@ def _site(settings: Settings) -> Mapping[str, Any]:
 
 
 def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
-    """Return the past commit that the site serves read-only, or None if it serves its current files."""
+    """Return the past commit that the server serves read-only (`--at`), or None if it serves the current
+    files.
+    """
     if past.held is None:
         return None
     commit = past.log.commits[past.held.commit]
@@ -74,7 +76,7 @@ def _served_commit(past: PastStates) -> Mapping[str, Any] | None:
 
 
 def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
-    """Return the caller's identity: the public, a user, an API token or the owner."""
+    """Return the JSON that describes who the caller is: the public, a user, an API token or the owner."""
     if actor.user_id is None:
         kind, _, name = actor.name.partition(":")
         return {"kind": kind, "name": name}
@@ -84,7 +86,9 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield pairs of a subject and its permitted actions. Subjects without permitted actions are omitted."""
+    """Yield each subject with the actions that the actor may perform on it. Subjects without such actions are
+    omitted.
+    """
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -109,8 +113,8 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Return the preview URL of the content type. It may contain a secret, so it is returned only if the
-    caller may edit documents of this type.
+    """Return the preview URL for documents of the content type. Because the URL may contain a secret, it is
+    returned only if the caller may write these documents or read their drafts.
     """
     preview = settings.preview.get(type_.singular)
     if preview is None or not (may_write(actor, [type_]) or may_read_drafts(actor, type_)):
@@ -127,8 +131,8 @@ def _visible_part(
 ) -> Mapping[str, Any]:
     """Return a content type's description without relations to types that the caller may not read.
 
-    Responses never contain private attributes and passwords. The description lists these attributes only for
-    the types in `writable_uids`.
+    Private attributes and passwords are never part of a response. They are included in the description only
+    for the types in `writable_uids`.
     """
     visible = {
         name: raw
@@ -150,8 +154,8 @@ def _is_in_responses(attribute: Attribute) -> bool:
 
 
 def _components(types: list[Type], schema: Schema) -> list[Type]:
-    """Return the components that are used in the content types, including nested
-    components, sorted by uid.
+    """Return all components that the content types contain, directly or inside other components. They are
+    sorted by uid.
     """
     components: dict[str, Type] = {}
     pending = list(types)

@@ -1,5 +1,5 @@
-"""Write of a single document: checks the permission for the requested operation and
-parses it into a write.
+"""A write of one document. This module checks the caller's permission for an operation, and parses the
+operation into a write.
 """
 
 import json
@@ -34,11 +34,11 @@ from server.write.request import Address, WriteRequest
 from server.write.validate import read_data
 
 Prepare = Callable[[WriteRequest, Context], str]
-Body = tuple[Type, Mapping[str, Tree]]  # a content type, and new values by attribute name
+Body = tuple[Type, Mapping[str, Tree]]  # a content type, and the new value for each attribute
 
 
 class Verb(StrEnum):
-    """The kind of a write."""
+    """The kind of write, such as creating or deleting a document."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -47,9 +47,10 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)  # These actions affect the whole document and contain no values.
-# By kind of type and verb: the required permission, and the function that prepares the write. In a
-# collection, an id is optional for CREATE and required for all other verbs.
+# These actions affect a whole document. They need no values in the request body.
+ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)
+# For each kind of content type and each verb, the required permission, and the function that prepares the
+# write. For a collection type, CREATE does not need a document id, but all other verbs do.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -64,11 +65,11 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    - `params` select the locale and status to write, and determine the content of the response, as in a read.
-    - `data` maps attribute names to new values.
-    - `if_match` is the entity tag of the version that the client has read.
-    - `merge`: if the document has changed since that version, merge the update with the newer changes instead
-      of rejecting it.
+    - `params`: the query parameters. They select the locale and status to write. As in a read, they also
+      determine what the response contains.
+    - `data`: the new value for each attribute
+    - `if_match`: the entity tag of the version that the client has read
+    - `merge`: whether to merge the update with newer changes to the document, instead of rejecting the update
     """
 
     type: Type
@@ -82,8 +83,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A parsed write that the actor has permission for. `query` determines the content of the response; it is
-    None for a deletion.
+    """A write that has been parsed, and for which the actor has the permission. `query` determines what the
+    response contains. It is None for a deletion.
     """
 
     operation: Operation
@@ -93,17 +94,17 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return a list with the key of the written document. `written` is the document id that the write
-        returned.
+        """Return a list that contains the key of the written document. `written` is the document id that the
+        write returned.
         """
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
     def render(self, state: State, document_id: str) -> Rendering:
-        """Render the written version as it is in `state`, a state after the write. Raises NotFoundError if
-        another write has deleted the document.
+        """Render the version that was written. `state` is a state of the site after the write. Raises
+        NotFoundError if another write has already deleted the document.
 
-        The entity tag depends on all values in the version. The tag is omitted for a draft that the actor may
-        not read.
+        The entity tag depends on all values in the version. It is omitted if the version is a draft that the
+        actor may not read.
         """
         address, reader = self.request.address, self.reader._replace(state=state)
         if self.query is None:
@@ -123,8 +124,8 @@ class DocumentWrite:
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
 
-    Raises ValidationError if the content type does not support the verb. For example, CREATE is not supported
-    for a single type, because its document is created by an update.
+    Raises ValidationError if the content type does not support this kind of write. For example, a document of
+    a single type can't be created by CREATE, but only by UPDATE.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(f"{reader.type.singular} can't be written by {verb}")
@@ -135,7 +136,9 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation whose permission was already checked into a write. Raises ValidationError."""
+    """Parse an operation into a write. The permission must already have been checked. Raises
+    ValidationError.
+    """
     _, act = WRITES[reader.type.kind, operation.verb]
     if operation.verb is Verb.DELETE:
         return DocumentWrite(operation, reader, act, _deletion(reader, operation), None)
@@ -148,7 +151,7 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return the same writes with hashes instead of plain passwords (see `hash_passwords`)."""
+    """Return copies of the writes in which passwords are replaced by their hashes (`hash_passwords`)."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -156,15 +159,15 @@ def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[Documen
 
 
 def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
-    """Return the content type and data of each write."""
+    """Return the content type and the new values of each write."""
     return [(write.request.address.type, write.request.data) for write in writes]
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Charge the budget for values in strings that will be parsed as JSON.
+    """Subtract the number of values in JSON strings from the budget.
 
-    A string was already charged as one value when the body was parsed. But if its content is JSON, the string
-    may contain many values. Raises LimitError if there are too many.
+    When the request body was parsed, each string was counted as only one value. But if an attribute contains
+    JSON, its string may contain many values. Raises LimitError if there are too many.
     """
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
@@ -172,7 +175,7 @@ def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> N
 
 
 def _change(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to create or update a version."""
+    """Return the request to create or update a version of a document."""
     locale = written_locale(operation.params.get("locale"), reader.type, reader.state.settings)
     draft = read_status(operation.params.get("status")) == DRAFT and reader.type.draft_publish
     address = Address(reader.type, operation.document_id, locale, draft)
@@ -189,8 +192,8 @@ def _change(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to delete the document in some locales. Locales that do not exist are ignored
-    (spec.md 4.3.7).
+    """Return the request to delete a document in the requested locales. Locales in which the document does
+    not exist are ignored (spec.md 4.3.7).
     """
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
@@ -202,7 +205,9 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _action(reader: Reader, operation: Operation) -> WriteRequest:
-    """Return the request to unpublish a document, or to discard its draft, in the requested locales."""
+    """Return the request to unpublish a document, or to discard its draft, in the locales that the operation
+    specifies.
+    """
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
         raise ValidationError(f"{type_.singular} has no drafts, so there is nothing to {action}")
@@ -219,7 +224,9 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return the query for the draft that is rendered in the response to an action."""
+    """Return the query for the draft. The response to an action contains the draft as selected by this
+    query.
+    """
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -227,12 +234,13 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the named attributes of a version, with everything populated that the actor may see.
+    """Render the attributes `names` in a version of a document. Everything inside them that the actor may see
+    is populated.
 
     Hidden attributes are omitted, and so are relations to content types that the actor may not read. If
-    `draft` is set, related documents are rendered as drafts.
+    `draft` is set, the draft versions of related documents are used.
     """
-    # Don't cache: these values are rendered only once.
+    # The empty cache prevents caching, because these values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
     params = {
@@ -260,8 +268,8 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the `populate` parameter for an attribute. It populates nested components at every depth, but
-    not the relations of related documents.
+    """Return the value of the `populate` parameter for an attribute. Components are populated at every depth,
+    but relations of related documents are not.
     """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]

@@ -1,5 +1,5 @@
-"""Forms for accounts, such as the sign-in form. A form is a flat JSON object of strings; this module
-validates it.
+"""Validation of forms for accounts, such as the sign-in form. A form is a JSON object whose values are
+strings.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
 
-MAX_QUOTED_CHARS = 200  # longest quotation in an error
+MAX_QUOTED_CHARS = 200  # maximum length of a value that is quoted in an error
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # must equal `password`
+_CONFIRMATION = "passwordConfirmation"  # the value of this field must be identical to `password`
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the fields of a form. `min_lengths` maps the name of each required field to its minimum length.
+    """Return the fields of a form. `min_lengths` contains the minimum length for each required field.
 
-    Raises one ValidationError that lists all mistakes: missing fields, malformed fields and passwords that
-    differ. Fields that are too short are listed only if there is no other mistake.
+    Raises one ValidationError that lists all mistakes: missing fields, malformed fields, and a password that
+    differs from its confirmation. Fields that are too short are listed only if there is no other mistake.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -32,7 +32,7 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
             UNSAID,
             data.get("password"),
         ):
-            if data[_CONFIRMATION] == "":  # Report an empty field only once, as Strapi does.
+            if data[_CONFIRMATION] == "":  # As in Strapi, an empty field is reported only once.
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
         if errors:
@@ -41,16 +41,18 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the body contains fields that the form does not have. The error lists them."""
+    """Raise ValidationError if the request body contains fields that are not in `fields`. The error lists the
+    unknown fields.
+    """
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
         raise ValidationError(f"Invalid parameters: {', '.join(unknown)[:MAX_QUOTED_CHARS]}")
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field, as entries for the error's details.
+    """Return the mistakes in one field, as entries for the details of an error.
 
-    If the field is missing, pass UNSAID as its value.
+    If the field is missing, the value must be UNSAID.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -61,9 +63,10 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one entry for the error's details. It quotes the value, unless the field is secret.
+    """Return one entry for the details of an error. It quotes the field's value, unless the field contains a
+    secret.
 
-    `inside` is the path to the mistake inside the field's value.
+    If the mistake is inside the field's value, `inside` is the path to it.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"
@@ -80,6 +83,6 @@ def _quoted(name: str, value: object) -> dict[str, Any]:
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """Combine all mistakes in a form into one error."""
+    """Return one error for all mistakes in a form."""
     message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
     return ValidationError(message, {"errors": errors})

@@ -1,4 +1,6 @@
-"""Document history: versions, differences, the origin of each value, and restoring."""
+"""The history of documents: versions, differences, the commit that each value comes from, and restoring
+versions.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +34,9 @@ from server.storage.store import Store
 
 @dataclass(frozen=True, slots=True)
 class DocumentHistory:
-    """The versions of one document that the caller may see, newest first.
+    """The versions of one document that the caller may see. The newest version comes first.
 
-    `params` select a locale and status. `others` are as in `Viewer`.
+    `params` are the query parameters, which select a locale and a status. For `others`, see `Viewer`.
     """
 
     caller: Caller
@@ -47,12 +49,12 @@ class DocumentHistory:
 
     @property
     def state(self) -> State:
-        """The site's current state."""
+        """The state of the site that the request reads."""
         return self.caller.state
 
     @property
     def viewer(self) -> Viewer:
-        """Viewer of earlier versions with the caller's permissions."""
+        """The viewer for earlier versions, with the caller's permissions."""
         return Viewer(self.caller.actor, self.state, self.others)
 
     @property
@@ -61,9 +63,11 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the locale and status that `params` select, and the versions in that locale and status.
+        """Return the locale and the status that the query parameters select, and the versions with this
+        locale and status.
 
-        A non-empty `status` overrides the one in `params`. Raises ForbiddenError and ValidationError.
+        If `status` is not "", it is used instead of the status in the query parameters. Raises ForbiddenError
+        and ValidationError.
         """
         locale = written_locale(self.params.get("locale"), self.type, self.state.settings)
         status = read_status(status or self.params.get("status"))
@@ -75,10 +79,11 @@ class DocumentHistory:
     def content_at(
         self, commit: str, status: str = "", may_see: Callable[[str], bool] | None = None
     ) -> Content | None:
-        """Return the content at a commit, or the current content if `commit` is "".
+        """Return the document's content at a commit. If `commit` is "", return the current content.
 
-        Locale, status and errors are those of `of_one_file`. If there was no draft, the published version is
-        returned, as in a read. Returns None if there was neither. `may_see` is as in `content_at`.
+        The locale, the status and the errors are the same as in `of_one_file`. If a draft is requested but
+        there was none, return the published version, as in a read. Returns None if there was neither.
+        `may_see` is passed to the function `content_at`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -104,11 +109,12 @@ class CommittedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Differences between two versions of a document.
+    """The differences between two versions of a document.
 
-    - `since` and `to` are commits. `to` is "" for the current files; `since` is "" if the file did not exist
-      before.
-    - `unread` lists, for each side, the keys in the file that the current schema lacks.
+    - `since` and `to` are commits. If `to` is "", the second version is the current one. If `since` is "",
+      the document did not exist before.
+    - `unread` contains two lists, for the first and the second version: the keys in the file that are not in
+      the current schema.
     """
 
     differences: Mapping[str, Difference]
@@ -121,7 +127,9 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """For each attribute, the version that its value comes from, and the list of examined versions."""
+    """For each attribute, the version that its current value comes from. `versions` contains all versions
+    that were examined.
+    """
 
     attributes: Mapping[str, Blame]
     versions: Sequence[Version]
@@ -130,7 +138,7 @@ class Origins:
 
 
 class Histories:
-    """Access to the histories of a site's documents. Thread-safe."""
+    """Access to the histories of all documents in a site. Thread-safe."""
 
     def __init__(self, site: Site, past: PastStates, writes: Writes) -> None:
         self.site, self.past, self.writes = site, past, writes
@@ -139,11 +147,12 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, newest first, each with the documents that the caller
-        may find.
+        """Return the commits that changed documents, each with those of the changed documents that the caller
+        may find. The newest commit comes first.
 
-        `since` is a commit, tag, branch or time; `author` is a part of a name or address; `type_` is an API
-        id. Raises ForbiddenError, ValidationError, and ConflictError if the site has no commits.
+        `since` is a commit, tag, branch or time. `author` is a part of the author's name or email address.
+        `type_` is the API id of a content type. Raises ForbiddenError and ValidationError. Raises
+        ConflictError if the site has no commits.
         """
         require_history(caller)
         caller.budget.take_turn()
@@ -160,17 +169,18 @@ class Histories:
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return a document's history. `document_id` is "" for a single type; `action` is the required
-        permission.
+        """Return a document's history. `document_id` is "" for a single type. `action` is the permission on
+        the history that the caller needs, such as `read`.
 
-        Raises ForbiddenError, NotFoundError, and ConflictError if the site has no commits.
+        Raises ForbiddenError and NotFoundError. Raises ConflictError if the site has no commits.
         """
         require_history(caller, action)
         state, type_ = caller.state, caller.state.schema.endpoints.get(api_id)
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        caller.budget.take_turn()  # All commits are scanned, and many files are read through git.
+        # This is costly, because all commits are examined, and many files are read from git.
+        caller.budget.take_turn()
         self.past.require_commits()
         head = self.writes.head(caller)
         document_id = document_id or self._versions.single_id(state, type_, head)
@@ -185,7 +195,9 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return a type and its deleted documents. Raises the same errors as `of`."""
+        """Return the content type with this API id, and its deleted documents. Raises the same errors as
+        `of`.
+        """
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
         if type_ is None:
@@ -198,7 +210,9 @@ class Histories:
         return type_, deleted_documents(caller.state, type_, timeline, root, seen, drafts=drafts)
 
     def message(self, caller: Caller, commit: Commit) -> str:
-        """Return the commit's message, filtered by `message_for`."""
+        """Return the commit's message. If the caller may not see everything that the commit changed, return a
+        neutral message instead (`message_for`).
+        """
         timeline = self._versions.timeline(caller.state)
         return message_for(commit, timeline, self._changes(caller, timeline.head))
 
@@ -206,11 +220,12 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare the versions at `since` and at `to`, each a commit, tag, branch or time. `to` "" means the
-        current files.
+        """Compare a document's version at `since` with its version at `to`. Each of them is a commit, tag,
+        branch or time. If `to` is "", it means the current files.
 
-        If `since` is "", the older side is the version before the last change or, with `since_status`, the
-        version with that status at `to`. Raises ForbiddenError and ValidationError.
+        If `since` is "", the first version is the one before the document's last change. But if
+        `since_status` is given too, the first version is the one with this status at `to`. Raises
+        ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -230,7 +245,9 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute, and each line of a text, comes from. Raises LimitError."""
+        """Find the version that each attribute's value comes from and, in texts, the version that each line
+        comes from. Raises LimitError.
+        """
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
         values = values_after(history.store, oldest_first, budget)
@@ -238,9 +255,10 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the verb that restores an earlier version: create if the document was deleted, else update.
+        """Return the verb that is needed to restore an earlier version: CREATE if the document was deleted,
+        otherwise UPDATE.
 
-        Raises ForbiddenError.
+        Raises ForbiddenError if the caller may not do this.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
@@ -261,9 +279,10 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore the values that a document had at a commit, tag, branch or time.
+        """Restore the values of a document from a commit, tag, branch or time. `fields` contains the
+        attributes to restore.
 
-        Raises NotFoundError if that version does not exist, and the errors of `Writes.write`.
+        Raises NotFoundError if the document did not exist then, and the errors that `Writes.write` raises.
         """
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
@@ -278,9 +297,10 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that also hides what the schema at `commit` hides.
+        """Return a history that, in addition, hides everything that the schema at `commit` hides.
 
-        Otherwise, a branch or a later schema without `private` would reveal values that were private there.
+        Otherwise, an attribute that was private at that commit would be revealed if it is no longer private
+        in the current schema.
         """
         schema = self._schema_at(commit, history)
         if schema is None or schema is history.state.schema:
@@ -288,10 +308,10 @@ class Histories:
         return replace(history, others=(*history.others, schema))
 
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
-        """Return the content at a commit, as `DocumentHistory.content_at`.
+        """Return the document's content at a commit (see `DocumentHistory.content_at`).
 
-        If the schema there hid more, the caller must be allowed to see the file as it was there: it may have
-        been a draft, or a document of another type.
+        If the schema at that commit hid more than the current one, the caller must also be permitted to see
+        the file as it was then. For example, it may have been a draft, or a document of a different type.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -310,9 +330,10 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit. None for "", or if a commit on the caller's branch has no valid one.
+        """Return the schema at a commit. Returns None if `commit` is "", or if the schema at a commit on the
+        caller's branch is invalid.
 
-        Raises ConflictError for such a commit of another branch.
+        Raises ConflictError if the schema at a commit on another branch is invalid.
         """
         if not commit:
             return None
@@ -321,16 +342,16 @@ class Histories:
         except ConflictError:
             head = self.writes.head(history.caller) or self.past.require_commits()
             if merge_base(self.site.root, commit, head) == commit:
-                return None  # Nothing was served at that commit.
+                return None  # With an invalid schema, nothing was served at that commit.
             raise
 
     def store(self, state: State) -> Store:
-        """Return a store that reads earlier versions of files with the schema and settings of `state`."""
+        """Return a store that reads earlier versions of files, using the schema and settings in `state`."""
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before a file's last change, ignoring changes after `to`; "" if that change
-        created the file.
+        """Return the commit before the last change to a document. Changes after the commit `to` are ignored.
+        Returns "" if the last change created the document.
         """
         if to:
             self.past.log.update(to)
@@ -340,7 +361,7 @@ class Histories:
 
 
 def require_history(caller: Caller, action: str = "read") -> None:
-    """Raise ForbiddenError if the caller lacks the permission for this action on the history."""
+    """Raise ForbiddenError if the caller may not perform the action on the history."""
     if not caller.actor.may("history", action):
         raise ForbiddenError()
 
@@ -348,7 +369,7 @@ def require_history(caller: Caller, action: str = "read") -> None:
 def _documents_of(
     commit: Commit, timeline: Timeline, changes: ChangeFilter, type_: str
 ) -> Iterator[CommittedDocument]:
-    """Yield the documents that a commit changed and that the caller may find."""
+    """Yield the documents that a commit changed, except those that the caller may not find."""
     for each in commit.changes:
         change = changes.change(commit, each)
         claim = timeline.claims.get(change.path) if change else None
@@ -363,18 +384,21 @@ def _documents_of(
 
 
 def _drafts_of(caller: Caller, type_: Type) -> bool:
-    """Return whether the caller may see drafts in a type's history.
+    """Return whether the caller may see the drafts of a content type in its history.
 
-    Raises ForbiddenError if the caller may not, but drafts can't be filtered out.
+    Raises ForbiddenError if the caller may not see drafts, but drafts and published versions can't be
+    distinguished in the history.
     """
     drafts = may_read_drafts(caller.actor, type_)
-    if type_.draft_key and not drafts:  # Drafts are marked inside the file.
+    if type_.draft_key and not drafts:  # Only the content of a file shows whether it is a draft.
         raise ForbiddenError()
     return drafts
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that the current schema lacks, without hidden attributes."""
+    """Return the keys in a version's file that are not in the current schema. Names of attributes that are
+    hidden from the caller are omitted.
+    """
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))
     return [name for name, first in names if first in visible or first not in history.type.attributes]

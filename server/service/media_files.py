@@ -1,6 +1,6 @@
-"""Contents of media files, either the current ones or those at a commit (docs/media.md).
+"""The contents of media files, either as they are now or as they were at a commit (docs/media.md).
 
-Only files that are indexed as media can be read.
+A file can be read only if it is in the index of media files.
 """
 
 import os
@@ -25,7 +25,7 @@ from server.storage.media import mime_type, stored_object
 class MediaFile:
     """An open media file. The caller must close it.
 
-    `digest` is a hash of the file's bytes. It is "" if the hash is not available without reading the whole
+    `digest` is a hash of the file's bytes. It is "" if computing the hash would require reading the whole
     file.
     """
 
@@ -33,29 +33,29 @@ class MediaFile:
     name: str
     mime: str
     digest: str = ""
-    modified: float | None = None  # seconds since 1970
+    modified: float | None = None  # time of the last change (Unix time in seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFiles:
-    """Access to the media files of a site, which are stored on disk, in a bucket, or in earlier commits."""
+    """Access to a site's media files, which can be on disk, in a bucket, or in earlier commits."""
 
     site: Site
     past: PastStates
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether the site serves this commit for requests without `at`. Pass "" for the current
-        files.
+        """Return whether requests without the parameter `at` read this commit. If `commit` is "", it means
+        the current files.
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
 
     def find(self, snapshot: Snapshot, commit: str, key: str) -> MediaFile | str:
-        """Return the media file with this key, or its URL if the bucket is public.
+        """Return the media file with this key. If the file is in a public bucket, return its URL instead.
 
-        `commit` selects a past state; "" selects the current one. Raises NotFoundError and the errors of the
-        bucket.
+        If `commit` is not "", return the file as it was at this commit. Raises NotFoundError, and the errors
+        of the bucket.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)
@@ -82,7 +82,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file as it was at a commit, or None if it is identical to the current file."""
+        """Return the file as it was at a commit. Returns None if it has not changed since."""
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

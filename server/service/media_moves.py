@@ -1,5 +1,5 @@
-"""Moves of media files from the disk to the bucket and back. Files are moved in batches, with one write per
-batch.
+"""Moving media files from the disk to the bucket and back. The files are moved in batches, with one write for
+each batch.
 """
 
 import os
@@ -34,15 +34,16 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # files moved by one write
-Progress = Callable[[int, int], None]  # (done, total)
+BATCH_FILES = 20  # number of files that are moved by one write
+Progress = Callable[[int, int], None]  # the arguments are the number of files that are done, and of all files
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The numbers of moved files and bytes. `left` contains the path of each skipped file and the reason.
+    """The result of moving files: the number of files and of bytes. `left` contains the files that were not
+    moved, each with the reason.
 
-    `commit` is the commit of the last write, as returned by `Site.write`.
+    `commit` is the commit of the last write. It has the same form as the result of `Site.write`.
     """
 
     files: int
@@ -57,18 +58,20 @@ def message_of(verb: str, direction: str, count: int) -> str:
 
 
 def media_of(site: Site) -> list[Document]:
-    """Return the media files of a site, sorted by path."""
+    """Return all media files in a site, sorted by path."""
     return sorted(site.state.snapshot.media.values(), key=lambda document: document.path)
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether a media file's content is in content/uploads/."""
+    """Return whether a media file itself, not just its description, is in content/uploads/."""
     return os.path.lexists(site.root / document.path)
 
 
 @contextmanager
 def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Path]:
-    """Context manager: download an object into a temporary file. Raises BucketError and OSError."""
+    """Context manager: download an object from the bucket into a temporary file, and yield the file's path.
+    Raises BucketError and OSError.
+    """
     with tempfile.NamedTemporaryFile(dir=incoming_folder(site.root)) as file:
         bucket.fetch(object_, file)
         file.flush()
@@ -80,15 +83,15 @@ def fetched(site: Site, bucket: "Bucket", object_: StoredObject) -> Iterator[Pat
 
 @dataclass(frozen=True, slots=True)
 class _Fetched:
-    """A media file, and the temporary file with its downloaded content."""
+    """A media file, and the temporary file into which it was downloaded."""
 
     document: Document
     source: Path
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Download all media from the bucket to content/uploads/. Raises BucketError and
-    the errors of a write.
+    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of a
+    write.
     """
     site = writes.site
     pending = [
@@ -118,16 +121,16 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Store the downloaded files in content/uploads/. Also remove the bucket objects from the files'
+    """Move the downloaded files to content/uploads/, and remove the references to the bucket from their
     descriptions.
 
-    Returns the number of stored files.
+    Returns the number of files that were moved.
     """
     count = 0
     for fetched_file in batch:
         path, sidecar = fetched_file.document.path, fetched_file.document.path + SIDECAR_SUFFIX
         if context.changeset.exists(path) or not context.changeset.exists(sidecar):
-            continue  # Another process moved or deleted the file.
+            continue  # Another process has moved or deleted the file.
         with unreadable(sidecar):
             text = change_text(sidecar, context.changeset.text(sidecar), None, {DESCRIPTION_KEY: REMOVE})
         context.changeset.put(sidecar, text)
@@ -138,13 +141,13 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # attempts to upload a file that changes during the upload
+MAX_ATTEMPTS = 3  # maximum number of attempts if a file is changed while it is being uploaded
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A media file whose content was uploaded to the bucket. `found` is the signature of the file on disk, or
-    None if there is no file on disk.
+    """A media file that was uploaded to the bucket. `found` is the signature of the file on disk, or None if
+    the file is not on disk.
     """
 
     document: Document
@@ -154,7 +157,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """A batch of uploaded files. If `keep` is set, the copies on disk are not deleted."""
+    """Files that were uploaded to the bucket. If `keep` is set, the files on disk are not deleted."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -163,10 +166,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media to the bucket. Delete the local files unless `keep` is set.
+    """Upload all media files to the bucket. Then delete them on disk, unless `keep` is set.
 
-    Also creates missing formats for pictures that are already in the bucket. Raises BucketError and the
-    errors of a write.
+    If resized variants (`formats`) of pictures that are already in the bucket are missing, they are created.
+    Raises BucketError, and the errors of a write.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -194,7 +197,9 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket has no formats but is large enough for some."""
+    """Return whether a picture in the bucket has no resized variants (`formats`), but is large enough to need
+    some.
+    """
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
         return False
@@ -202,7 +207,9 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Upload a file and its formats to the bucket. Raises OSError, ConflictError and BucketError."""
+    """Upload a media file to the bucket, together with the resized variants (`formats`) of a picture. Raises
+    OSError, ConflictError and BucketError.
+    """
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
         object_ = object_of(document.get("provider_metadata"))
@@ -222,8 +229,8 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
-    """Download the uploaded objects to check that they were stored correctly. Raises BucketError if an object
-    is missing or damaged.
+    """Download the objects that were just uploaded, to verify them. Raises BucketError if one of them is
+    missing or damaged.
     """
     with Path(os.devnull).open("wb") as null_device:
         for object_ in stored.objects:
@@ -231,9 +238,10 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add the bucket objects to the files' descriptions. Delete the local files unless `keep` is set.
+    """Add references to the objects in the bucket to the files' descriptions. Delete the files on disk,
+    unless `keep` is set.
 
-    Returns the number of described files.
+    Returns the number of files whose descriptions were changed.
     """
     count = 0
     for sent_file in batch.files:
@@ -241,7 +249,7 @@ def _describe(batch: _Batch, context: Context) -> int:
             sent_file.found
             and _signature(context.changeset.root / sent_file.document.path) != sent_file.found
         ):
-            continue  # The file has changed since the upload; the next push uploads it again.
+            continue  # The file was changed after it was uploaded. The next push uploads it again.
         _describe_file(context, sent_file)
         if sent_file.found and not batch.keep:
             context.changeset.delete(sent_file.document.path)
@@ -257,8 +265,8 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    """Write the description of a file. If it has no timestamps, they are added so that responses do not
-    change when the local file is deleted.
+    """Add a reference to the object in the bucket to a file's description. If timestamps are missing there,
+    add them too. Otherwise, responses would change when the file on disk is deleted.
     """
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {

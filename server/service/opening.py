@@ -1,7 +1,7 @@
-"""Opening of a site for a server, a command or a test.
+"""Opening a site for a server, a command or a test.
 
-A writable site is created only by `open_site`. This guarantees that every write uses the git remote, the
-commit settings and the event log.
+A site that can be written is only created by `open_site`. This ensures that all writes use the git remote,
+the settings for commits, and the event log.
 """
 
 from collections.abc import Callable
@@ -22,15 +22,17 @@ from server.site.loading import Progress
 from server.site.site import Parts, Site
 from server.site.writing.preparing import Arbiter
 
-ReportOf = Callable[[Site, Change, float], None]  # called with each change and its duration in seconds
+# called with each change, and the time in seconds that it took
+ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """Ways to use an open site.
+    """What an open site is used for.
 
-    - READ: only reads. A write raises ReadOnlySiteError.
-    - COMMAND: a command reads and writes. A server for the same site may be running at the same time.
-    - SERVER: this process forks workers, which read and write.
+    - READ: for reading only. A write raises ReadOnlySiteError.
+    - COMMAND: for reading and writing by a command. A server for the same site may be running at the same
+      time.
+    - SERVER: for reading and writing by the workers that this process forks.
     """
 
     READ = auto()
@@ -39,7 +41,7 @@ class Mode(Enum):
 
 
 class OpenSite:
-    """A loaded site, together with the services that it uses. Call `open_site` to create one."""
+    """A site that has been loaded, together with the services that it uses. It is created by `open_site`."""
 
     def __init__(
         self,
@@ -56,19 +58,19 @@ class OpenSite:
 
     @cached_property
     def past(self) -> PastStates:
-        """Past states of the site, at its commits."""
+        """The states of the site at its past commits."""
         return PastStates(self.site)
 
     @cached_property
     def recorder(self) -> Recorder:
-        """Recorder for the event log. All workers of a server share it."""
+        """The object that records changes in the event log. All workers of a server share it."""
         accounts, served = self.site.state.settings.accounts, self.mode is Mode.SERVER
         return Recorder(self.site.root, self.site.replaced, accounts=accounts, served=served)
 
     @cached_property
     def notices(self) -> Notices:
-        """Notifier that informs other machines about changes. It sends nothing until
-        a worker has started it.
+        """The object that notifies other machines about changes. It sends nothing until a worker starts
+        it.
         """
         return Notices(self.site.state.settings.accounts)
 
@@ -76,16 +78,16 @@ class OpenSite:
         report(self.site, change, seconds)
 
     def record_events(self) -> None:
-        """Record all changes to the site from now on in its event log."""
+        """Start recording all changes to the site in the event log."""
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """Create the arbiter, which pushes to the git remote. Its modules are imported only when the first
-        write needs them.
+        """Return the arbiter, which pushes writes to the git remote before they take effect. It is imported
+        only when the first write needs it.
         """
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # Commands send no notifications through PostgreSQL, because they may have no connection to it. The
-        # remote rejects conflicting writes anyway.
+        # Commands don't notify other machines, because they may be unable to connect to PostgreSQL. If two
+        # writes conflict, the git remote rejects one of them in any case.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -104,15 +106,16 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site in the folder `root`. Raises SetupError if its configuration is invalid.
+    """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
 
     - `progress`, `cores` and `nice` are passed to `Site.load`.
     - `report` is called after each write by this process.
-    - `request_reload` is called after a schema change on a large site. It tells the supervisor to start new
+    - `request_reload` is called after a schema change in a large site. It makes the supervisor start new
       workers.
-    - `records`: whether to record changes in the event log. By default, a server records them. A command
-      records them only if the log is a file; otherwise, the server records them at its next scan.
-    - `timing`: the intervals at which a server's jobs run.
+    - `records`: whether changes are recorded in the event log. If it is None, a server records them. A
+      command then records them only if the event log is a file. If it is not, a server records the command's
+      changes when it detects them.
+    - `timing`: the intervals between runs of a server's jobs
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
     site = opened.site
@@ -126,6 +129,6 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Do nothing. Used if no notifications are sent; other machines then find
-    changes by polling the remote.
+    """Do nothing. This is used if other machines are not notified, and only find changes by polling the git
+    remote.
     """

@@ -1,4 +1,6 @@
-"""Overview of a site: the number of documents per content type, and recent changes (docs/querying.md)."""
+"""Overview of a site: the number of documents of each content type, and the latest changes
+(docs/querying.md).
+"""
 
 from collections.abc import Mapping
 from operator import itemgetter
@@ -17,10 +19,11 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Return the number of documents per content type and the latest changes, as JSON. Only documents that
-    the caller may read are included.
+    """Return the number of documents of each content type, and the latest changes, as JSON. Only documents
+    that the caller may read are included.
 
-    Also returns the scope of the overview. Raises ForbiddenError and ValidationError.
+    Also returns the scope: the content types and versions that were included. Raises ForbiddenError and
+    ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
@@ -38,8 +41,8 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
-    """Return the number of documents of each content type, and the documents of all types that changed most
-    recently.
+    """Return the JSON for an overview: the number of documents of each content type, and the `limit`
+    documents that were changed last.
     """
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)

@@ -1,7 +1,7 @@
-"""Users and roles: find, create, update and delete users, and list roles (docs/access.md).
+"""Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md).
 
-Users are stored in the accounts database, and roles in site.yaml. Users are queried and rendered in the same
-way as documents.
+Users are stored in the accounts database, and roles in site.yaml. Queries for users have the same parameters
+as queries for documents, and users are rendered in the same way.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,17 +41,17 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users for one caller. The caller's permission must be checked before this object is
+    """Access to a site's users for one caller. The caller's permission must be checked before an instance is
     created.
 
-    All methods raise ValidationError for invalid parameters or bodies.
+    If query parameters or the request body are invalid, all methods raise ValidationError.
     """
 
     users: Users
     reader: Reader
 
     def list(self, params: Params) -> list[bytes]:
-        """Return the users that match a query. Each user is serialized as JSON."""
+        """Return the users that match a query, each as JSON."""
         query = self._query(params)
         view = self.reader.view(query)
         return render_users(view, query, find(view, query).documents)
@@ -59,8 +59,8 @@ class People:
     def count(self, params: Params) -> int:
         """Return the number of users that match a query.
 
-        Raises ForbiddenError if the query has a filter and the caller lacks the permission to find users.
-        Otherwise, the caller could guess email addresses by filtering and counting.
+        Raises ForbiddenError if the query contains a filter and the caller may not find users. Otherwise, the
+        caller could find out email addresses by counting the users that match a filter.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -74,7 +74,7 @@ class People:
         return self._show(query, self.users.get(user_id))
 
     def require(self, user_id: int) -> None:
-        """Raise NotFoundError if the user does not exist."""
+        """Raise NotFoundError if there is no user with this id."""
         if self.users.get(user_id) is None:
             raise NotFoundError(NO_USER_MESSAGE)
 
@@ -99,7 +99,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def update_own(self, body: object, params: Params) -> bytes:
-        """Update the account of the signed-in user and return it as JSON.
+        """Update the account of the user who sent the request, and return the user as JSON.
 
         Raises UnauthorizedError and ApplicationError.
         """
@@ -110,7 +110,7 @@ class People:
         return self._show(query, self.users.update(user_id, values))
 
     def delete(self, user_id: int, params: Params) -> bytes:
-        """Delete a user and return the deleted user as JSON. Raises NotFoundError."""
+        """Delete a user, and return the deleted user as JSON. Raises NotFoundError."""
         query = self._query_of_write(params)
         before = self.reader.view(query)
         return self._show(query, self.users.delete(user_id), before)
@@ -120,8 +120,8 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return the query for the response to a write. It has no filters, so it always finds the written
-        user.
+        """Return the query that determines what the response to a write contains. It has no filters, because
+        it must find the user that was written.
         """
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
@@ -139,15 +139,15 @@ class People:
 
 
 def list_roles(reader: Reader) -> list[bytes]:
-    """Return all roles. Each role is serialized as JSON."""
+    """Return all roles, each as JSON."""
     view = reader.view(Query(reader.type))
     documents = (find_role(view, role.document_id) for role in roles_of(reader.state.settings))
     return [render_role(view, role) for role in documents if role]
 
 
 def get_role(reader: Reader, key: str) -> bytes:
-    """Return a role with its permissions as JSON. `key` is the role's number, name or id. Raises
-    NotFoundError.
+    """Return a role and its permissions as JSON. `key` is the role's id (a number), name or documentId.
+    Raises NotFoundError.
     """
     view, role = reader.view(Query(reader.type)), role_named(reader.state.settings, key)
     document = find_role(view, role.document_id) if role else None
@@ -158,15 +158,15 @@ def get_role(reader: Reader, key: str) -> bytes:
 
 
 def own_id(actor: Actor) -> int:
-    """Return the signed-in user's id. Raises UnauthorizedError if no user is signed in."""
+    """Return the id of the user who sent the request. Raises UnauthorizedError if the actor is not a user."""
     if actor.user_id is None:
         raise UnauthorizedError("Unauthorized")
     return actor.user_id
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if the user changes the email address on a site that requires confirmed email
-    addresses.
+    """Raise ApplicationError if the user tries to change the email address, but the site requires that email
+    addresses are confirmed.
     """
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
@@ -177,8 +177,8 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
 
 
 def _read_own(body: object, settings: Settings) -> dict[str, Any]:
-    """Parse the changes that a user requests to their own account. Raises ValidationError for invalid or
-    unknown fields.
+    """Parse a request body in which users change their own account. Raises ValidationError if a field is
+    unknown or invalid.
     """
     other = next((key for key in body if key not in OWN_FIELDS), None) if isinstance(body, dict) else None
     if other is not None:
@@ -187,7 +187,9 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a body into values by column name. Raises one ValidationError that lists all mistakes."""
+    """Parse a request body into the value for each column. Raises one ValidationError that lists all
+    mistakes.
+    """
     if not isinstance(body, dict):
         raise ValidationError("The body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
@@ -212,8 +214,8 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
 
 
 def _account_errors(name: str, value: object, min_length: int, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in a user name, email address or password. The messages
-    are identical to Strapi's.
+    """Return the mistakes in a user name, email address or password. The messages are the same as in
+    Strapi.
     """
     too_short = [field_error(name, "must be at least 1 characters", value)]
     if value == "" and name != "password" and not creating:
@@ -226,8 +228,8 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
-    """Return the mistakes in the `role` field of a body. `role` is the role that the field refers to, or
-    None.
+    """Return the mistakes in the field `role` of a request body. `role` is the role to which the field
+    refers, or None if there is no such role.
     """
     if not isinstance(value, dict):
         if role is not None:
@@ -253,8 +255,8 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for a new user without a role. `connect` is the field's value, which is missing or
-    empty.
+    """Return the error for creating a user without a role. `connect` is the value of the field `role`, which
+    is missing or empty.
     """
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
@@ -266,7 +268,7 @@ def _error_at(path: list[str], message: str, value: object) -> dict[str, Any]:
 
 
 def render_users(view: View, query: Query, users: Iterable[Document]) -> list[bytes]:
-    """Render users as JSON objects. The query determines their fields."""
+    """Return users as JSON objects, with the fields that the query selects."""
     selection = query.selection
     if selection.fields is None:
         selection = selection._replace(fields=USER_FIELDS)
@@ -274,8 +276,8 @@ def render_users(view: View, query: Query, users: Iterable[Document]) -> list[by
 
 
 def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
-    """Render a role as JSON, including the number of its users. `more` contains additional members for the
-    object.
+    """Return a role as a JSON object that contains the number of its users. `more` contains additional keys
+    for this object.
     """
     rendered = Renderer(view).document(role, Selection(fields=_ROLE_FIELDS))
     type_, locale = view.snapshot.schema.types[USER], view.settings.locales.default
@@ -284,14 +286,14 @@ def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
 
 
 def find_role(view: View, document_id: str) -> Document | None:
-    """Return the role with this documentId, or None."""
+    """Return the role with this documentId as a document, or None if there is none."""
     return view.snapshot.get(
         view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
     )
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions, grouped by controller and action, in the format of Strapi's
+    """Return a role's permissions, grouped by controller and action, in the same format as Strapi's
     users-permissions plugin.
     """
     granted = settings.roles.get(role, frozenset())

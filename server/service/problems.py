@@ -1,8 +1,9 @@
-"""Problems in a served site: which problems a caller may see and fix.
+"""Problems in a served site: which of them a caller may see and fix.
 
-The message of a problem may quote values and mention other documents, including drafts. So callers see
-problems only in content types that they may read completely, and never see problems about hidden attributes.
-To see problems outside content types, such as in `site.yaml`, a caller needs full access.
+The message of a problem may quote values, or mention other documents, including drafts. Callers can therefore
+see only problems in content types that they may read completely, and no problems in attributes that are
+hidden from them. To see problems outside content types, for example in `site.yaml`, a caller needs full
+access.
 """
 
 import re
@@ -43,7 +44,9 @@ STALE_MESSAGE = "the file no longer has this problem"
 
 @dataclass(frozen=True, slots=True)
 class ProblemFilter:
-    """Filter for problems by content type, document, severity, and whether a fix is available."""
+    """Filter for problems, by content type, document, severity, and whether the problem can be fixed
+    automatically.
+    """
 
     type: str = ""
     document_id: str = ""
@@ -52,7 +55,7 @@ class ProblemFilter:
 
     @classmethod
     def of(cls, params: Mapping[str, Any]) -> "ProblemFilter":
-        """Parse a request's parameters into a filter. Raises ValidationError."""
+        """Parse query parameters into a filter. Raises ValidationError."""
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
@@ -65,22 +68,22 @@ class ProblemFilter:
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:
-        """Return whether the problem is in the content type and document that the filter selects."""
+        """Return whether the problem is in the content type and the document that the filter specifies."""
         type_ = schema.types.get(found.uid)
         is_type = not self.type or (type_ is not None and self.type in (type_.singular, type_.plural))
         return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Return whether the problem has the severity that the filter selects, and a fix if the filter
-        requires one.
+        """Return whether the problem has the severity that the filter specifies, and whether it can be fixed
+        automatically if the filter requires this.
         """
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see. `seen` contains all problems in the selected content type and
-    document. `found` contains only the problems that match the whole filter.
+    """Problems that the caller may see. `seen` contains all of them in the content type and document that the
+    filter specifies. `found` contains only those that match the whole filter.
     """
 
     check: Check
@@ -91,7 +94,9 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """Result of applying fixes: the applied fixes, the rejected fixes with the reasons, and the commit."""
+    """The result of applying fixes: the applied fixes, the rejected fixes (each with the reason), and the
+    commit.
+    """
 
     made: Sequence[Change]
     refused: Sequence[tuple[Change, str]]
@@ -99,7 +104,7 @@ class FixedProblems:
 
 
 class Problems:
-    """Finder and fixer of problems in a served site. Thread-safe."""
+    """Finds and fixes problems in a served site. Thread-safe."""
 
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
@@ -107,8 +112,8 @@ class Problems:
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
         """Return the problems that match a filter and that the viewer may see.
 
-        If the results are outdated, wait up to `wait_s` seconds for a new check. Raises BusyError if no check
-        has ever finished by then.
+        If the results of the last check are outdated, wait up to `wait_s` seconds for a new check. Raises
+        BusyError if there is still no result of any check by then.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -124,10 +129,10 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply the requested fixes that are still valid. `message` is a function that returns the commit
-        message for a number of fixes.
+        """Apply those of the requested fixes that are still possible. `message` is a function that returns
+        the commit message for a given number of fixes.
 
-        Raises the errors of `Writes.make`.
+        Raises the errors that `Writes.make` raises.
         """
         caller = viewer.caller
         caller.budget.take_turn()
@@ -148,7 +153,7 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Return the requested fixes that can be applied safely, and the rejected fixes with the reasons."""
+    """Return the requested fixes that can be applied safely, and the rejected fixes, each with the reason."""
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -167,22 +172,24 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """The problems in a site from the point of view of one caller."""
+    """Determines which problems in a site a caller may see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. Raises ForbiddenError if the caller lacks a permission that viewing
-        problems requires.
+        """Return the viewer for a caller. `actions` are the permissions on problems that the caller needs,
+        such as `find`. Raises ForbiddenError if one of them is missing.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the problems that the caller may see. A fix is included only if the caller may apply it."""
+        """Yield the problems that the caller may see. A problem is yielded without its fix if the caller may
+        not apply the fix.
+        """
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
             if self._sees(found):
@@ -194,8 +201,8 @@ class ProblemViewer:
                 )
 
     def _without_hidden_names(self, found: Found) -> Found:
-        """Return the problem. Its fix text is removed if it mentions attributes that are hidden from the
-        viewer.
+        """Return the problem. If its advice on how to fix it mentions attributes that are hidden from the
+        viewer, this advice is removed.
         """
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
@@ -209,8 +216,8 @@ class ProblemViewer:
         return replace(found, problem=replace(problem, fix=fix))
 
     def _types_at(self, type_: Type, names: KeyPath) -> list[Type]:
-        """Return the types along a path of attributes: the document's content type, followed by the types of
-        the components.
+        """Return the types along a path of attribute names: first the document's content type, then the types
+        of all components on the path.
         """
         schema, found = self.caller.state.schema, [type_]
         for name in names:
@@ -229,8 +236,8 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller may apply a fix: the caller must be able to see the problem and to write
-        the document.
+        """Return whether the caller may apply a fix. For this, the caller must be permitted to see the
+        problem and to update the document.
         """
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
@@ -262,10 +269,10 @@ class ProblemViewer:
         return self._known[key]
 
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
-        """Return whether the caller may see a problem at a path of attributes.
+        """Return whether the caller may see a problem at a path of attribute names.
 
-        If the problem is `dangling`, its message mentions other documents, so the caller must also be able to
-        see those.
+        If `dangling` is True, the problem is a broken relation. Its message mentions other documents, so the
+        caller must be permitted to see these documents too.
         """
         if not names:
             return True
@@ -281,8 +288,8 @@ class ProblemViewer:
         return all(one is None or self._sees_path(one, names[1:], dangling) for one in inner)
 
     def _sees_targets(self, attribute: Attribute) -> bool:
-        """Return whether the caller may see every document or file that a relation or media attribute can
-        refer to.
+        """Return whether the caller may see all documents or files to which a relation or media attribute can
+        refer.
         """
         if attribute.type == "media":
             return may_find(self.caller.actor, UPLOAD)
@@ -296,7 +303,7 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """Return the path without the indexes of list items."""
+    """Return the attribute names in a path, without the indexes of list items."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -306,13 +313,14 @@ def _names_of(at: KeyPath) -> KeyPath:
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
     """Fix values in documents. If a file has changed since the check, it is skipped and reported.
 
-    The default commit message states the number of fixes. Raises the errors of `Writes.make`.
+    If `message` is "", the commit message contains the number of fixes. Raises the errors that `Writes.make`
+    raises.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)
 
 
 def fix_keys(writes: Writes, caller: Caller, fixes: Sequence[KeyFix]) -> Outcome[None]:
-    """Fix keys in site.yaml and schemas. Raises the errors of `Writes.make`."""
+    """Fix misspelled keys in site.yaml and in schemas. Raises the errors that `Writes.make` raises."""
     return writes.make(caller, apply_key_fixes, fixes, message=fix_message(len(fixes)))
 
 

@@ -1,7 +1,7 @@
-"""Reads of documents (spec.md 4.1, 4.2). A read checks the permission, parses the query, restricts it to what
-the caller may see, finds the documents and renders them.
+"""Reading documents (spec.md 4.1, 4.2). A read checks the permission, parses the query, restricts the query
+to what the caller may see, finds the documents, and renders them.
 
-HTTP handlers and exports share these functions.
+These functions are used for HTTP requests and for exports.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -31,10 +31,11 @@ Params = Mapping[str, Any]
 
 
 class Rendering(NamedTuple):
-    """Result of a read: the JSON body and its entity tag.
+    """The result of a read: the JSON body and its entity tag.
 
-    - `users` is the version number of the accounts, or None if the result does not depend on users.
-    - `cache_tags` is the value for the cache tag header, or "" if the site does not send this header.
+    - `users` is the version number of the users, or None if the result does not depend on users.
+    - `cache_tags` is the value for the header with cache tags. It is "" if the site does not send this
+      header.
     """
 
     body: bytes
@@ -45,8 +46,8 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch that receives writes but is not served. `today` contains the current settings of the served
-    branch.
+    """A branch other than the served branch, to which a request writes. `today` contains the current settings
+    of the served branch.
     """
 
     name: str
@@ -55,10 +56,10 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An actor, with the state, response format and budget for its request.
+    """An actor, together with the state, the response format and the budget for the actor's request.
 
-    - `branch` is the branch that `state` belongs to, or None for the served branch.
-    - `commit` is the commit of a past state, or "" for the current state.
+    - `branch` is the branch that `state` is from, or None for the served branch.
+    - `commit` is the commit that `state` is from, or "" for the current state.
     - `response_format`, `users` and `budget` have the same meaning as in `Reader`.
     """
 
@@ -76,11 +77,11 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Read access for one actor to the documents of one content type, in one state and response format.
+    """Reads documents of one content type for one actor, in one state and response format.
 
-    - `users` opens the accounts database for queries that involve users. If it is None, relations to users
-      are empty.
-    - `budget` limits the cost of the request. By default, the cost is unlimited.
+    - `users` is a function that returns the index of users. It is called only for queries that involve users.
+      If it is None, relations to users are empty.
+    - `budget` limits the cost of the request. By default, the cost is not limited.
     """
 
     state: State
@@ -91,10 +92,10 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id. Without an id, return a page of the collection, or the single
-        type's document.
+        """Return the document with this id. If `document_id` is None, return the document of a single type,
+        or a page of documents of a collection type.
 
-        Raises ForbiddenError and NotFoundError. Raises ValidationError for invalid parameters.
+        Raises ForbiddenError and NotFoundError. Raises ValidationError if parameters are invalid.
         """
         params = with_default_populate(params, self.type, self.state.settings)
         if document_id is not None:
@@ -104,7 +105,7 @@ class Reader(NamedTuple):
         return self.collection(params)
 
     def collection(self, params: Params) -> Rendering:
-        """Render a page of documents (spec.md 2.5)."""
+        """Render a page of documents from a collection type (spec.md 2.5)."""
         require(self.actor, self.type, "find")
         query = self.query(params, many=True)
         view = self.view(query)
@@ -126,7 +127,7 @@ class Reader(NamedTuple):
         return self.show(view, query, find_single(view, query), params)
 
     def document(self, params: Params, document_id: str) -> Rendering:
-        """Render one document from a collection."""
+        """Render one document from a collection type."""
         require(self.actor, self.type, "findOne")
         query = self.query(params)
         view = self.view(query)
@@ -140,7 +141,7 @@ class Reader(NamedTuple):
         return self.show(view, query, document, params)
 
     def show(self, view: View, query: Query, document: Document | None, params: Params) -> Rendering:
-        """Render one document according to a query. Raises NotFoundError if `document` is None."""
+        """Render one document as the query specifies. Raises NotFoundError if `document` is None."""
         if document is None:
             raise NotFoundError()
         cache_key = self._cache_key(query, params)
@@ -153,10 +154,10 @@ class Reader(NamedTuple):
         return self.state.settings.api.cache_tags
 
     def _tag(self, view: View, document: Document, body: bytes) -> str:
-        """Return the entity tag of a rendered document.
+        """Return the entity tag for a rendered document.
 
-        The tag includes the document's version only if the caller may change the document. For other callers,
-        a change to the tag would reveal that an attribute they can't see has changed.
+        The tag depends on the document's version only if the caller may change the document. For other
+        callers, a different tag would reveal that an attribute that is hidden from them has changed.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -165,10 +166,10 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which rendered documents are cached within one snapshot, or None if the query
-        populates nothing.
+        """Return the key under which documents rendered by this query are cached in the snapshot. Returns
+        None if the query populates nothing.
 
-        The key contains a digest of the selection and a description of what the actor may see.
+        The key consists of a digest of the selection, and a description of what the actor may see.
         """
         if not query.selection.populate:
             return None
@@ -178,13 +179,13 @@ class Reader(NamedTuple):
         return (query.type.uid, blake2b(selection, digest_size=16).digest(), visibility, self.response_format)
 
     def query(self, params: Params, *, many: bool = False, own_draft: bool = False) -> Query:
-        """Parse a request's parameters, and restrict the resulting query to what the actor may see."""
+        """Parse a request's parameters into a query, and restrict the query to what the actor may see."""
         query = read_query(self.state.schema, self.state.settings, self.type, params, many=many)
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the view of the snapshot for a query. If the query involves users, the snapshot is joined
-        with them.
+        """Return the snapshot as the query should see it. If the query involves users, the snapshot includes
+        them.
         """
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
@@ -193,8 +194,8 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the tables of users that documents can be related to. They are empty if no relation in the
-        schema refers to users.
+        """Return the tables of the users to which documents can be related. If there is no relation to users
+        in the schema, they are empty.
         """
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:

@@ -1,4 +1,4 @@
-"""Renames of documents and media files, including updates of all references to them (docs/rename.md)."""
+"""Renaming documents and media files, and updating all references to them (docs/rename.md)."""
 
 from functools import partial
 
@@ -10,15 +10,15 @@ from server.write.renaming.rename import Rename, Renamed, rename
 
 
 def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[Renamed]:
-    """Rename files and update all references to them in a single write. Raises the errors of `rename` and
-    `Writes.make`.
+    """Rename files and update all references to them, in a single write. Raises the errors that `rename` and
+    `Writes.make` raise.
     """
     return writes.make(caller, rename, request, message=partial(_message, request))
 
 
 def preview_rename(writes: Writes, request: Rename) -> Renamed:
-    """Return the changes that `rename_content` would make, without changing files. Raises the errors of
-    `rename`.
+    """Return the changes that `rename_content` would make. No file is changed. Raises the errors that
+    `rename` raises.
     """
     return writes.site.preview(rename, request)[1]
 
@@ -26,7 +26,8 @@ def preview_rename(writes: Writes, request: Rename) -> Renamed:
 def _message(request: Rename, renamed: Renamed) -> str:
     """Return a commit message such as `Rename articles/fog to articles/mist`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
-    old, new = min(pairs, key=lambda pair: len(pair[0]))  # Paths of drafts and other locales are longer.
+    # The path of the published version in the default locale is the shortest.
+    old, new = min(pairs, key=lambda pair: len(pair[0]))
     return f"Rename {_name(old)} to {_name(new)}"
 
 

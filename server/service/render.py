@@ -1,7 +1,9 @@
-"""Rendering of documents as JSON, in the flat format (Strapi 5) or in the wrapped format (Strapi 4).
+"""Rendering of documents as JSON, in the flat response format (Strapi 5) or the wrapped response format
+(Strapi 4).
 
-Once per response, a selection is compiled into functions that append bytes to a list. The scalar columns of a
-document are serialized with a single orjson call, and the result is cached across responses.
+For each response, a selection is compiled into functions that append bytes to a list. The scalar columns of a
+document are serialized by a single call of orjson. The result of this call is cached, so that other responses
+can use it.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -28,19 +30,20 @@ from server.schema.model import Type
 Row = tuple[Any, ...]
 Item = Document | Component
 Out = list[bytes]
-Start = Callable[[Item], bytes]  # `{` and the columns, without the closing brace
-Write = Callable[[Any, str, Out], None]  # (document or component, its locale, out)
+Start = Callable[[Item], bytes]  # returns `{` and the columns, without the closing brace
+# the arguments are the document or component, its locale, and the list to append to
+Write = Callable[[Any, str, Out], None]
 Member = Callable[[Row, Document | None, str, Out], None]
 Keep = Callable[[Document, str], bool]
-_STATUS_KEY = "publicationStatus"  # name of the query parameter, and of the member in `meta`
-_STEPS_PER_MEMBER = 2  # to follow a relation and to render its target
+_STATUS_KEY = "publicationStatus"  # the name of a query parameter, and of a key in `meta`
+_STEPS_PER_MEMBER = 2  # one step to follow a relation, and one to render its target
 
 
 class Renderer:
-    """Renderer for the documents in one response. It caches its compiled functions by content type and
-    selection.
+    """Renders the documents in one response. It compiles each selection only once for each content type.
 
-    `cache_key` is the key under which the snapshot caches rendered documents. None disables that cache.
+    `cache_key` is the key under which rendered documents are cached in the snapshot. If it is None, they are
+    not cached.
     """
 
     def __init__(
@@ -55,8 +58,8 @@ class Renderer:
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with a selection. The function uses the snapshot's cache
-        if `cache_key` is set.
+        """Return a function that renders a document with the given selection. If `cache_key` is set, the
+        function uses the snapshot's cache.
         """
         make, count = self._make(selection), self.view.budget.write
         if self.cache_key is not None and selection.populate:
@@ -70,7 +73,7 @@ class Renderer:
         return show
 
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders documents with a selection and does not use the cache."""
+        """Return a function that renders a document with the given selection, without using the cache."""
         writes: dict[Type, Write] = {}
         populated, budget = bool(selection.populate), self.view.budget
 
@@ -79,7 +82,7 @@ class Renderer:
             if write is None:
                 write = writes[document.type] = self._object(document.type, selection)
             out: Out = []
-            if populated:  # Unpopulated output can't be larger than the document itself.
+            if populated:  # If nothing is populated, the output can't be larger than the document itself.
                 budget.count_pieces(out)
             write(document, EVERY_LOCALE, out)
             if populated:
@@ -90,10 +93,9 @@ class Renderer:
         return make
 
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
-        """Return a function that writes documents or components of one type.
+        """Return a function that writes documents or components of one type as JSON objects.
 
-        `first` and `last` are already serialized members, which are inserted at the start and end of each
-        object.
+        `first` and `last` are members, already serialized, to insert at the start and the end of each object.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -114,7 +116,8 @@ class Renderer:
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: Out) -> None:
-            # One charge for all members. Lists with several items charge for these too.
+            # This counts the steps for all members. If a member is a list with several items, it counts more
+            # steps itself.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
@@ -160,7 +163,8 @@ class Renderer:
     def _compile_relation(self, node: Node) -> Member:
         attribute, at = node.attribute, node.at
         assert attribute is not None
-        # The other side of a morph relation has only one type, so `__type` is omitted.
+        # `__type` is omitted on the other side of a polymorphic relation, because all targets there have the
+        # same type.
         write = (
             self._count(self._arrangement(node))
             if node.count
@@ -171,13 +175,16 @@ class Renderer:
         def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             documents = related(row[at] or (), owner, locale)
             if len(documents) > 1:
-                spend(2 * len(documents))  # to follow the relation and to render its targets
+                # one step per document to follow the relation, and one to render it
+                spend(2 * len(documents))
             write(documents, locale, out)
 
         return member
 
     def _count(self, select: Callable[[Any, str], Any] | None) -> Callable[[Any, str, Out], None]:
-        """Return a function that writes the number of selected items, for `populate[x][count]=true`."""
+        """Return a function that writes the number of items, for `populate[x][count]=true`. `select` is a
+        function that filters the items first.
+        """
         template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
         def write(items: Any, locale: str, out: Out) -> None:
@@ -187,9 +194,9 @@ class Renderer:
 
     def _list(self, node: Node, *, many: bool, morph: bool) -> Callable[[list[Document], str, Out], None]:
         """Return a function that filters, sorts and writes the documents of a populated attribute. If `many`
-        is set, it writes a list. Otherwise, it writes the first document, or null if there is none.
+        is set, it writes a list. Otherwise, it writes only the first document, or null if there is none.
         """
-        if morph and self._wraps:  # Strapi 4 does not wrap relations to several types.
+        if morph and self._wraps:  # In Strapi 4, documents in a relation to several types are not wrapped.
             return Renderer(self.view)._list(node, many=many, morph=True)
         objects = {
             uid: self._object(self.view.snapshot.schema.types[uid], selection, _type_member(uid, morph=morph))
@@ -214,8 +221,8 @@ class Renderer:
         return write
 
     def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
-        """Return a function that filters and sorts the documents of a populated attribute, or None if neither
-        is needed.
+        """Return a function that filters and sorts the documents of a populated attribute. Returns None if
+        they must be neither filtered nor sorted.
         """
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
@@ -236,14 +243,16 @@ class Renderer:
             if sorts and not media:
                 selected.sort(
                     key=default_order
-                )  # The sort is stable: equal documents keep the default order, as in a list.
+                    # Because sorting is stable, documents that sort equally remain in the default order, as
+                    # in a list.
+                )
             return sort_each(selected, sorts) if sorts else selected
 
         return arrange
 
     def _keep(self, uid: str, selection: Selection) -> Keep | None:
-        """Return a test for populated documents that applies the filter and the publicationFilter, or None if
-        every document passes.
+        """Return a function that checks whether a populated document matches the filter and the
+        publicationFilter. Returns None if all documents match.
         """
         tests = []
         if selection.filter is not NO_FILTER and selection.filter != NO_FILTER:
@@ -310,43 +319,45 @@ class Renderer:
 
 
 def _weight(selections: Iterable[Selection]) -> int:
-    """Return the number of budget steps that it costs to test one item against these selections."""
+    """Return how many steps of the budget it costs to check one item with the filters in these selections."""
     return max((weight_of(selection.filter) for selection in selections), default=0)
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:
-    """Return `{"__type":…,`, which starts a document in a relation to several content types. For other
-    relations, return b"".
+    """Return the start of a document, `{"__type":…,`, if it is in a relation that can refer to several
+    content types. Otherwise return b"".
     """
     return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
 
 
 def _component_member(uid: str, *, zone: bool) -> bytes:
-    """Return `,"__component":…`, which ends a component in a dynamic zone. Elsewhere, return b""."""
+    """Return the end of a component, `,"__component":…`, if it is in a dynamic zone. Otherwise return b""."""
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
-# The cache saves 2.4 of 84 µs per uncached read of one document.
+# The cache saves 2.4 of the 84 µs for a read of one document that is not cached.
 @lru_cache(maxsize=256)
 def _columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function that writes `{`, followed by the ids and the named columns of an item."""
+    """Return a function that writes the start of a document or component: `{`, followed by the ids and the
+    named columns.
+    """
     column_names = ("id", *names) if type_.kind == "component" else ("id", "documentId", *names)
     values = _values(type_, column_names)
     return lambda item: dumps(values(item.row))[:-1]
 
 
-# The cache saves 3.2 of 90 µs per uncached read of one document in Strapi 4's format.
+# The cache saves 3.2 of the 90 µs for a read of one document that is not cached, in Strapi 4's format.
 @lru_cache(maxsize=256)
 def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
-    """Return a function like the one from `_columns`, but for Strapi 4's format, which puts the named columns
-    into `attributes`.
+    """Return a function that writes the start of a document in Strapi 4's format: `{`, the ids, and the named
+    columns inside the key `attributes`.
     """
     head, values = _values(type_, ("id", "documentId")), _values(type_, names)
     return lambda item: dumps(head(item.row))[:-1] + b',"attributes":' + dumps(values(item.row))[:-1]
 
 
 def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:
-    """Return a function that converts a row to a dictionary with the named columns."""
+    """Return a function that converts a row into a dictionary. It contains only the named columns."""
     if not names:
         return lambda row: {}
     positions = [type_.position[name] for name in names]
@@ -368,7 +379,7 @@ def _with_text(values: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 
 
 def dumps(value: Any) -> bytes:
-    """Serialize a value as JSON. Decimals keep all their digits, and integers can have any size."""
+    """Serialize a value as JSON. Decimal numbers keep all their digits, and integers can have any size."""
     try:
         return orjson.dumps(value, default=_default)
     except TypeError:
@@ -382,8 +393,8 @@ def _default(value: Any) -> Any:
 
 
 def _with_large_integers(value: Any) -> Any:
-    """Return the value with integers over 64 bits replaced by JSON fragments, because orjson can't serialize
-    such integers.
+    """Return the value with all integers that exceed 64 bits replaced by JSON fragments, because orjson can't
+    serialize such integers.
     """
     if isinstance(value, dict):
         return {key: _with_large_integers(item) for key, item in value.items()}
@@ -402,7 +413,7 @@ def render_one(
     response_format: ResponseFormat,
     cache_key: Hashable = None,
 ) -> bytes:
-    """Render the response with one document (spec.md 2.1)."""
+    """Render a response that contains one document (spec.md 2.1)."""
     rendered = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)(
         document
     )
@@ -410,7 +421,9 @@ def render_one(
 
 
 def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
-    """Wrap a rendered document in the envelope of a response. Its publication status is included if given."""
+    """Return the response body for a rendered document. If `statuses` is given, the body contains the
+    document's publication status.
+    """
     meta = orjson.dumps({_STATUS_KEY: statuses[0]}) if statuses else b"{}"
     return b'{"data":%b,"meta":%b}' % (rendered, meta)
 
@@ -418,7 +431,7 @@ def one_answer(rendered: bytes, statuses: Sequence[str] | None = None) -> bytes:
 def render_list(
     view: View, listing: Listing, query: Query, *, response_format: ResponseFormat, cache_key: Hashable = None
 ) -> bytes:
-    """Render the response with a page of documents (spec.md 2.5)."""
+    """Render a response that contains a page of documents (spec.md 2.5)."""
     show = Renderer(view, response_format=response_format, cache_key=cache_key).of(query.selection)
     statuses = _statuses(view, query, listing.documents)
     return list_answer(map(show, listing.documents), query.page, listing.total, statuses)
@@ -427,16 +440,18 @@ def render_list(
 def list_answer(
     rendered: Iterable[bytes], page: Page, total: int, statuses: Sequence[str] | None = None
 ) -> bytes:
-    """Wrap rendered documents in the envelope of a page. Their publication statuses are included if given."""
+    """Return the response body for a page of rendered documents. If `statuses` is given, the body contains
+    their publication statuses.
+    """
     parts = list(rendered) or [b""]
     parts[0] = b'{"data":[' + parts[0]
     status_members = {} if statuses is None else {_STATUS_KEY: statuses}
     parts[-1] += b'],"meta":%b}' % orjson.dumps({"pagination": pagination(page, total), **status_members})
-    return b",".join(parts)  # Join only once: each join copies the whole response.
+    return b",".join(parts)  # The parts are joined only once, because each join copies the whole response.
 
 
 def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequence[str] | None:
-    """Return the publication status of each document, or None if the query does not request it."""
+    """Return the publication status of each document. Returns None if the query does not ask for statuses."""
     if not query.with_status:
         return None
     view.budget.spend(len(documents))
@@ -444,7 +459,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files in the format of the upload API, without locale and envelope."""
+    """Render media files in the format of the upload API, which has no locale and no envelope."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

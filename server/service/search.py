@@ -1,4 +1,4 @@
-"""Ranked full-text search across all content that the caller may read (docs/search.md)."""
+"""Full-text search in all content that the caller may read, with ranked results (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,13 +23,14 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # the last hit that clients can page to
+MAX_HITS = 10_000  # clients can page through this many results
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the scope that was searched.
+    """Run a search. Return the results as JSON, and the scope: the content types, versions and locale that
+    were searched.
 
-    Raises ForbiddenError, ValidationError, and the errors of `Search.find`.
+    Raises ForbiddenError, ValidationError, and the errors that `Search.find` raises.
     """
     state = caller.state
     scope = read_scope(params, state, caller.actor)
@@ -86,7 +87,9 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Parse a parameter that must be a positive integer. Raises ValidationError."""
+    """Return the value of a parameter that must be a positive integer, or `default` if it is missing. Raises
+    ValidationError.
+    """
     value = params.get(param)
     if value is None or value == "":
         return default
@@ -96,8 +99,8 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the requested content types, status and locale. The result is restricted to what the actor may
-    see.
+    """Parse the content types, the status and the locale that a request asks for. The result is restricted to
+    what the actor may see.
 
     Raises ForbiddenError and ValidationError.
     """
@@ -118,11 +121,12 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse the requested content types. They are singular or plural API ids, in a list or separated by
-    commas.
+    """Parse the content types that a request asks for. They are API ids (singular or plural), in a list or
+    separated by commas.
 
-    `types` are the content types that the caller may read. For any other name, the same ValidationError is
-    raised, so the error does not reveal whether a hidden content type exists.
+    `types` contains the content types that the caller may read. All other names result in the same
+    ValidationError, so the error does not reveal whether there is a content type that is hidden from the
+    caller.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -202,7 +206,7 @@ def _hit(document: Document, score: float, state: State, finder: Finder) -> dict
 
 
 def href_of(document: Document, type_: Type, settings: Settings) -> str:
-    """Return the path of a document in the content API."""
+    """Return the document's path in the content API, such as `/api/articles/night-ferry`."""
     if type_.kind == "singleType":
         path = f"/api/{type_.singular}"
     else:
@@ -213,12 +217,14 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return a fragment as HTML. Matches are enclosed in <mark>; all other markup is escaped."""
+    """Return a passage with search words as HTML. The search words are enclosed in <mark>, and everything
+    else is escaped.
+    """
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
 def _reads_everything(state: State, actor: Actor) -> bool:
-    """Return whether an actor may read all content in the search index."""
+    """Return whether the actor may read all content in the search index."""
     return all(
         may_find(actor, t.uid) and (not t.draft_publish or may_read_drafts(actor, t))
         for t in state.schema.content_types
@@ -226,8 +232,8 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return whether the search used the index. Callers that may read everything also receive the index's
-    progress.
+    """Return the JSON that states whether the search index was used. Callers who may read all content also
+    see the progress of indexing.
     """
     status, indexed = results.status, results.indexed
     if not may_read_all:

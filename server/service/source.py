@@ -1,4 +1,4 @@
-"""Source files: view or replace the text of the file that stores a document's version."""
+"""Source files: viewing and replacing the text of the file that contains a document version."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file that stores a document's version. `draft` is true if the client requested the draft."""
+    """The file that contains a document version. `draft` is True if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -35,9 +35,9 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file of the same version in a later state.
+        """Return the file that contains the same document version in a later state.
 
-        Raises NotFoundError if the version no longer exists.
+        Raises NotFoundError if this version no longer exists.
         """
         old = self.document
         document = _document(state.snapshot, self.type, old.document_id, old.locale, old.status)
@@ -46,11 +46,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Text of a file. Passwords are masked.
+    """The text of a file, in which passwords are masked.
 
-    - `version` is the value to send as `if_match` when replacing the text.
-    - `other_keys` is a text with only those keys that the content type does not define.
-    - `problem` is the syntax error if the file can't be parsed.
+    - `version` identifies this text. To replace the text, a client must send it back as `if_match`.
+    - `other_keys` is a text that contains only the keys that the content type does not define.
+    - `problem` is the syntax error, if the file can't be parsed.
     """
 
     text: str
@@ -61,8 +61,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A replacement either for the whole file (`text`), or for only those keys that the content type does not
-    define (`other_keys`).
+    """A new text for a file: either for the whole file (`text`), or only for the keys that the content type
+    does not define (`other_keys`).
     """
 
     if_match: str
@@ -73,12 +73,13 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file that stores a document's version. For a single type, `document_id` is "".
+    """Return the file that contains a document version. For a single type, `document_id` is "".
 
-    `params` select the locale and status. Raises:
-    - ForbiddenError if the caller may not see the file or, with `to_write`, may not write to the file
+    `params` are query parameters, which select the locale and the status. Raises:
+    - ForbiddenError if the caller may not see the file. If `to_write` is set, it is also raised if the caller
+      may not write the file.
     - NotFoundError and ValidationError
-    - ConflictError if the request reads a past state
+    - ConflictError if the request reads a past commit
     """
     state, actor = caller.state, caller.actor
     require_source(actor, "read", state.schema)
@@ -91,7 +92,7 @@ def find_source(
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError()  # For types with a draft key, any file may be a draft.
+        raise ForbiddenError()  # If the content type has a draft key, each of its files may be a draft.
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
@@ -100,7 +101,9 @@ def find_source(
 
 
 def read_source(site: Site, file: SourceFile) -> Source:
-    """Read the text of a file. Raises NotFoundError, ConflictError, StorageError and LimitError."""
+    """Read the text of a file, with passwords masked. Raises NotFoundError, ConflictError, StorageError and
+    LimitError.
+    """
     document, type_ = file.document, file.type
     text = _read(site, document.path)
     file.caller.budget.allow(len(text))
@@ -115,7 +118,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the same document whose files the caller may see."""
+    """Yield all versions of the same document, except those whose files the caller may not see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -124,16 +127,18 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return the changes to files that the new text would cause. Raises the errors of `replace_source`."""
+    """Return the changes to files that replacing the text would cause. Raises the errors that
+    `replace_source` raises.
+    """
     return writes.preview(file.caller, prepare, _request(file, new))
 
 
 def replace_source(
     writes: Writes, file: SourceFile, new: NewSource, message: str = ""
 ) -> tuple[SourceFile, str]:
-    """Replace the text of a file. Return the updated file and the commit.
+    """Replace the text of a file. Return the changed file and the commit.
 
-    Raises the errors of `server.write.source.replace_source` and of `Writes.make`.
+    Raises the errors that `server.write.source.replace_source` and `Writes.make` raise.
     """
 
     def addressed(document_id: str) -> list[Key]:
@@ -154,7 +159,7 @@ def _request(file: SourceFile, new: NewSource) -> SourceRequest:
 
 
 def _document(snapshot: Snapshot, type_: Type, document_id: str, locale: str, status: str) -> Document:
-    """Return a version of a document. Raises NotFoundError."""
+    """Return a document version. Raises NotFoundError."""
     if type_.kind == "singleType":
         document = next(iter(snapshot.list(type_, locale, status)), None)
     else:

@@ -1,4 +1,4 @@
-"""Uncommitted changes: list changed files, show the changes to one file, and commit files."""
+"""Uncommitted changes: listing changed files, showing the changes to one file, and committing files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -33,10 +33,11 @@ from server.write.source import Masked, mask_text
 
 @dataclass(frozen=True, slots=True)
 class UncommittedFiles:
-    """A page of the files that differ from `head`, the last commit. `total` is the number of such files on
-    all pages.
+    """One page of the files that differ from the last commit (`head`). `total` is the number of files on all
+    pages.
 
-    Each file is paired with its changed attributes, or with None if the file is not a readable document.
+    Each file is paired with the names of its changed attributes, or with None if the file is not a document
+    that can be read.
     """
 
     head: str
@@ -46,10 +47,11 @@ class UncommittedFiles:
 
 @dataclass(frozen=True, slots=True)
 class UncommittedChange:
-    """The changes to one file since `head`, the last commit. They are given as changed attributes and as a
-    line diff.
+    """The changes to one file since the last commit (`head`): the changed attributes, and a line-by-line
+    diff.
 
-    Each of the two is None if it is unavailable. The line diff is available only to callers with full access.
+    `attributes` is None if the file is not a document. `lines` is None if the caller does not have full
+    access, or if the diff can't be created.
     """
 
     head: str
@@ -59,7 +61,7 @@ class UncommittedChange:
 
 
 def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -> UncommittedFiles:
-    """Return the files with uncommitted changes that the caller may see.
+    """Return one page of the files with uncommitted changes. Files that the caller may not see are omitted.
 
     Raises ForbiddenError. Raises ConflictError if the site has no commits.
     """
@@ -79,9 +81,9 @@ def list_uncommitted(site: Site, past: PastStates, caller: Caller, page: Page) -
 
 
 def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object) -> UncommittedChange:
-    """Return the uncommitted changes to a file.
+    """Return the uncommitted changes to one file.
 
-    Raises ForbiddenError, NotFoundError and ConflictError. Raises ValidationError for an invalid path.
+    Raises ForbiddenError, NotFoundError and ConflictError. Raises ValidationError if the path is invalid.
     """
     require_history(caller)
     head, state = past.require_commits(), caller.state
@@ -102,9 +104,9 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
 
 
 def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: str) -> str:
-    """Commit the current content of the given files. The caller is the author. Return the commit's id.
+    """Commit the current content of the given files, with the caller as author. Return the commit's id.
 
-    Raises ForbiddenError, and the ValidationError and ConflictError of `commit_changes`.
+    Raises ForbiddenError, and the errors that `commit_changes` raises: ValidationError and ConflictError.
     """
     require_history(caller)
     require_history(caller, "commit")
@@ -115,9 +117,11 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see, both by the current schema and the committed one.
+    """Return the changed files that the caller may see, according to both the current schema and the
+    committed schema.
 
-    Otherwise a draft would be visible after its type lost its drafts, or a value that was private.
+    Otherwise, if the schema itself was changed, a file that was a draft or a value that was private could
+    become visible.
     """
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
@@ -125,7 +129,7 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
         return changed
     try:
         committed = past.schema(past.require_commits())
-    except ConflictError:  # Nothing was served at that commit.
+    except ConflictError:  # The committed schema is invalid, so nothing was served at that commit.
         return changed
     return [
         one
@@ -139,9 +143,10 @@ def _is_document(one: ChangedFile) -> bool:
 
 
 def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] | None:
-    """Return a line diff between a file and the last commit. Passwords are masked.
+    """Return a line-by-line diff between the last commit and the current file. Passwords are masked.
 
-    Returns None if the text can't be decoded, is too long, or may contain a password that can't be masked.
+    Returns None if the text can't be decoded, if it is too long, or if it may contain a password that can't
+    be masked.
     """
     version = one.version(head)
     name = f"{version.parent}:./{version.before}"
@@ -162,7 +167,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Return the text with password hashes masked. Raises ConflictError."""
+    """Return the text with password hashes masked. Raises ConflictError if this is not possible."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -1,5 +1,5 @@
-"""Permissions for undoing a write. The caller needs the permission for the original write, and permissions
-for the effects of undoing it.
+"""Permissions for undoing a write. The caller needs the permission for the write itself, and permissions for
+everything that undoing it changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,17 +14,17 @@ from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
 NOT_FOUND_MESSAGE = "You have no change with this id that can still be undone"
-# Verbs in undo records from older servers. Records expire after an hour.
+# The names of verbs in records that older versions wrote. Each record expires after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller may no longer perform the original write, or may not see the
-    restored content.
+    """Raise ForbiddenError if the caller may no longer perform the write that should be undone, or may not
+    see the content that would be restored.
 
     For content types with drafts, `readDraft` is always required. If it were required only when a draft is
-    restored, the error would reveal that a draft exists. Raises NotFoundError if a different version of
-    Bifolio recorded the write and this version can't undo it.
+    restored, the error would reveal that there is a draft. Raises NotFoundError if the write was recorded by
+    a different version of Bifolio and can't be undone by this version.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -36,10 +36,11 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing would delete or create documents and the caller lacks the permission to
-    do so.
+    """Raise ForbiddenError if undoing a write would delete or create documents and the caller lacks the
+    permission for this.
 
-    For documents that are only changed, `permit_write` has already checked the permission.
+    Documents that would only be changed are not checked here, because `permit_write` has already checked the
+    permission.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -48,8 +49,8 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the verbs that correspond to deleting or restoring a document by undoing. Each verb is paired
-    with the affected locales and statuses.
+    """Yield the verbs for what undoing does to a document (deleting, creating or updating it). Each verb is
+    paired with the locales and statuses to which it applies.
     """
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
@@ -61,7 +62,9 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write that recorded these permits."""
+    """Return whether the caller may undo a write. `permits` are the permissions that were recorded for the
+    write.
+    """
     try:
         permit_write(caller, permits)
         permit_undoing(caller, documents)
@@ -71,7 +74,7 @@ def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence
 
 
 def sight_of_files(caller: Caller) -> Callable[[str], bool]:
-    """Return a function that tests whether the caller may see the file at a given path."""
+    """Return a function that checks whether the caller may see the file with a given path."""
     layout = Layout(caller.state.schema, caller.state.settings)
 
     def may_see(path: str) -> bool:
@@ -82,8 +85,8 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    """Return the verb in a permit, or None if a different version of Bifolio recorded a verb that this
-    version does not support.
+    """Return the verb in a recorded permission. Returns None if a different version of Bifolio recorded a
+    verb that this version does not support.
     """
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

@@ -1,8 +1,8 @@
-"""Media files: query them, and upload, update and delete files.
+"""Media files: querying, uploading, updating and deleting them.
 
-Received files are first stored in temporary files on disk (`write.uploads.uploading.Incoming`). If the site
-uses a bucket, the files are uploaded to the bucket before the write. A write to a branch that is not served
-does not create picture formats.
+Uploaded files are first saved in temporary files on disk (`write.uploads.uploading.Incoming`). If the site
+has a bucket, they are uploaded to the bucket before the write. A write to a branch other than the served
+branch does not create resized variants (`formats`) of pictures.
 """
 
 import posixpath
@@ -31,21 +31,22 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# Query parameters for files, without and with pagination. Files have neither locales nor drafts.
+# The query parameters for media files, without and with pagination. `locale` and `status` are missing,
+# because media files have neither locales nor drafts.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """The stored files, each rendered as JSON, and the commit that added them."""
+    """The files that were written, each as JSON, and the commit."""
 
     bodies: list[bytes]
     commit: str
 
 
 class Uploads:
-    """Writer for the media files of a site. Thread-safe."""
+    """Writes the media files of a site. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket
@@ -57,26 +58,26 @@ class Uploads:
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
-        """Add received files to the site's media. Raises BucketError and the errors of a write."""
+        """Add uploaded files to the site's media. Raises BucketError, and the errors of a write."""
         upload = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
         outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
         return self._stored(caller, outcome, outcome.made)
 
     def change(self, caller: Caller, change: uploading.FileChange, message: str = "") -> StoredFiles:
-        """Change the description or the content of a media file. Raises NotFoundError and the errors of
-        `upload`.
+        """Change the description or the content of a media file. Raises NotFoundError, and the errors that
+        `upload` raises.
         """
         change = self._keep_replacement(caller.state, change)
         outcome = self._writes.make(caller, uploading.change_file, change, message=message)
         return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        """Delete a file and return the commit. Raises NotFoundError and the errors of a write."""
+        """Delete a media file, and return the commit. Raises NotFoundError, and the errors of a write."""
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """Upload a received file to the bucket. If the site has no bucket and the file is a picture, compute
-        its hash before the write.
+        """If the site has a bucket, store an uploaded file there. If it has no bucket and the file is a
+        picture, compute the file's hash now, before the write.
         """
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
@@ -84,13 +85,13 @@ class Uploads:
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """Upload the new content of a file to the bucket. If the site has no bucket and the file is a
-        picture, compute its hash before the write.
+        """If the site has a bucket, store the new content of a media file there. If it has no bucket and the
+        file is a picture, compute the hash of the new content now, before the write.
         """
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # The write raises it instead.
+            with suppress(NotFoundError):  # In this case, the write below raises the error.
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
                 self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
@@ -101,7 +102,7 @@ class Uploads:
         return replace(change, file=replace(change.file, stored=stored))
 
     def _stored(self, caller: Caller, outcome: Outcome[Any], paths: tuple[str, ...]) -> StoredFiles:
-        """Render the stored files as JSON."""
+        """Return the files that were written, as JSON."""
         state = outcome.state if caller.branch else _scaled(self._site, outcome.state, paths)
         files = [state.snapshot.media[media_key(path) or ""] for path in paths]
         bodies = render(replace(caller, state=state), Query(state.schema.types[UPLOAD]), files)
@@ -109,9 +110,9 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Return the state after adding formats for the new pictures.
+    """Return the state after resized variants (`formats`) of new pictures have been created.
 
-    Wait at most SCALING_TIMEOUT_S for the formats. The remaining ones are created in the background.
+    Wait for them at most SCALING_TIMEOUT_S. The remaining variants are created in the background.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -128,7 +129,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. Pagination parameters are accepted only if `paged` is set. Raises
+    """Parse a query for media files. Parameters for pagination are allowed only if `paged` is set. Raises
     ValidationError.
     """
     state = caller.state
@@ -145,15 +146,15 @@ def find_files(caller: Caller, query: Query) -> Listing:
 
 
 def find_file(state: State, key: str) -> Document:
-    """Return the media file with this number or documentId. Raises NotFoundError."""
+    """Return the media file with this id (a number) or documentId. Raises NotFoundError."""
     return uploading.find_file(state.snapshot, state.settings.locales.default, key)
 
 
 def render(caller: Caller, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files as JSON. The result has one item per file. Raises LimitError."""
+    """Return media files as JSON, one item for each file. Raises LimitError."""
     return render_files(view_of(caller), query, files)
 
 
 def view_of(caller: Caller) -> View:
-    """Return the view of the snapshot that queries for media files use."""
+    """Return the view of the snapshot in which media files are queried."""
     return View(caller.state.snapshot, caller.state.settings, budget=caller.budget)

@@ -1,9 +1,10 @@
-"""Writes: check the permission, prepare the files, save them with `Site.write`, and render the result.
+"""Writing. A write checks the permission, prepares the files, saves them with `Site.write`, and renders the
+result.
 
     Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
 
-A command writes documents. Source texts, uploads and fixes are prepared by functions in other modules and
-saved with `Writes.make`. Both ways support branches, commits, undo and dry runs.
+A command writes documents. For source texts, uploads and fixes, functions in other modules prepare the files,
+and `Writes.make` saves them. In both cases, branches, commits, undo and dry runs are supported.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,21 +45,24 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-Addressed = Callable[[Made], Collection[Key]]  # returns the keys of the written documents for a result
-Describe = str | Callable[[Made], str]  # a commit message, or a function that maps the result to one
-Sign = Callable[[Actor], tuple[str, str]]  # returns the name and email address for an actor's commits
+# returns the keys of the documents that were written, given the result of `prepare`
+Addressed = Callable[[Made], Collection[Key]]
+# a commit message, or a function that returns it, given the result of `prepare`
+Describe = str | Callable[[Made], str]
+# returns the name and email address of the author of an actor's commits
+Sign = Callable[[Actor], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Requested writes of documents. Either all of them succeed, or none is applied.
+    """A request to write documents. Either all of its operations succeed, or none is applied.
 
-    - `operations`: in a batch, an operation may refer to documents of earlier operations, and errors contain
-      the number of the failed operation. Each operation is parsed before the next one is fetched from the
-      iterator.
-    - `dry_run`: report the changes but save nothing.
-    - `undo`: allow the write to be undone.
-    - `message`: the commit message.
+    - `is_batch`: whether an operation can refer to documents that earlier operations wrote. If so, errors
+      contain the number of the operation that failed.
+    - `operations`: each operation is parsed before the next one is fetched from the iterator
+    - `dry_run`: whether to report the changes without saving anything
+    - `undo`: whether the caller wants to be able to undo the write
+    - `message`: the commit message
     """
 
     caller: Caller
@@ -71,7 +75,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write until the offer expires (`server.service.undo`)."""
+    """The id with which the caller can undo a write, until the time `expires` (`server.service.undo`)."""
 
     id: str
     expires: datetime
@@ -79,10 +83,10 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A written document, as it is after all operations of the command.
+    """A document that was written, as it is after all operations of the command.
 
-    `document_id` is "" if a deletion found nothing to delete. `merged` is true if the write was merged with
-    changes by other clients.
+    `document_id` is "" if the document to delete did not exist. `merged` is True if the write was merged with
+    newer changes to the document.
     """
 
     write: DocumentWrite
@@ -92,24 +96,25 @@ class Written:
 
     @property
     def verb(self) -> Verb:
-        """The kind of the write."""
+        """The kind of write, such as creating or deleting a document."""
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document as the operation's parameters request. After a deletion, the body is empty.
+        """Render the document as the operation's parameters specify. If the document was deleted, the body is
+        empty.
 
-        Raises LimitError. Raises NotFoundError if another write has deleted the document.
+        Raises LimitError. Raises NotFoundError if another write has already deleted the document.
         """
         return self.write.render(self.state, self.document_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Result of a command: the written documents in the order of its operations or, for a dry run, the
-    changes to files.
+    """The result of a command: the documents that were written, in the order of the operations. For a dry
+    run, it contains the changes to files instead.
 
-    `commit` is the commit's id, "" if there is no commit, or "pending" if the commit will be made later.
-    `undo` is None if the write can't be undone.
+    `commit` is the commit's id, "pending" if the commit will be made later, or "" if writes are not
+    committed. `undo` is None if the write can't be undone.
     """
 
     state: State
@@ -121,8 +126,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """Result of a write. `made` is the return value of the `prepare` function. The other attributes have the
-    same meaning as in Result.
+    """The result of a write. `made` is the value that the function `prepare` returned. The other attributes
+    have the same meaning as in `Result`.
     """
 
     state: State
@@ -132,10 +137,10 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Writer for the files of a site, on the served branch or another one. Thread-safe.
+    """Writes the files of a site, on the served branch or on other branches. Thread-safe.
 
-    `sign` is a function that returns the commit author for an actor. `source` is the origin of changes that
-    the event log records.
+    `sign` is a function that returns the author of an actor's commits. `source` is recorded in the event log
+    as the origin of the changes.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -144,9 +149,9 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return the caller with which to write to a branch.
+        """Return a copy of the caller that writes to the branch with this name.
 
-        Raises ForbiddenError, ValidationError, and the errors of `BranchWriter.state`.
+        Raises ForbiddenError, ValidationError, and the errors that `BranchWriter.state` raises.
         """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
@@ -157,17 +162,19 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the latest commit on the branch that the caller writes to, or "" for the served branch."""
+        """Return the latest commit on the branch to which the caller writes. Returns "" if this is the served
+        branch.
+        """
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
     def write(self, command: Command) -> Result:
-        """Execute a command. If it is a dry run, only return the changes that it would make.
+        """Execute a command. If it is a dry run, only return the changes to files.
 
-        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError, ConflictError, and the
-        errors of `make`.
+        Raises ForbiddenError, ValidationError, NotFoundError, PreconditionError and ConflictError, and the
+        errors that `make` raises.
         """
         caller = command.caller
-        if command.dry_run:  # Check first: hashing passwords is slow.
+        if command.dry_run:  # This is checked before the slow hashing of passwords.
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -199,11 +206,12 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Call `prepare` with the request, and save the resulting files on the caller's branch.
+        """Call `prepare` with the request, and save the files that it has prepared on the caller's branch.
 
-        If `permits` is given, the caller can undo the write. To undo it, the caller needs these permissions
-        and those for the effects of undoing. Writes by the public and writes to branches that are not served
-        can't be undone. Raises the errors of `prepare`, `Site.write` and `BranchWriter.write`.
+        If `permits` is given, the caller can undo the write. To do so, the caller needs these permissions,
+        and the permissions for everything that undoing the write changes. A write can't be undone if the
+        actor is the public, or if it is on a branch other than the served branch. Raises the errors that
+        `prepare`, `Site.write` and `BranchWriter.write` raise.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -220,7 +228,9 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return an offer to undo the saved write, or None if the caller may not undo it."""
+        """Return the id with which the caller can undo a write that was just saved. Returns None if the
+        caller may not undo it.
+        """
         if keeper is None or not keeper.id:
             return None
         store = Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
@@ -233,10 +243,10 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes to files that `make` would cause. It performs the same checks and raises the
-        same errors.
+        """Return the changes to files that `make` would cause. The same checks are performed, and the same
+        errors are raised.
 
-        Also raises ForbiddenError if the caller may not see the source files of documents.
+        Also raises ForbiddenError if the caller may not see the files that contain documents.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
@@ -253,8 +263,8 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship for a write. If `signed` is set, the author's name and email address are
-        included.
+        """Return the authorship for a write. It contains the author's name and email address only if `signed`
+        is set.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
@@ -265,7 +275,7 @@ class Writes:
 
 
 def _read(command: Command) -> list[DocumentWrite]:
-    """Parse a command's operations. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
+    """Parse the operations in a command. Raises ForbiddenError, ValidationError and PayloadTooLargeError."""
     caller = command.caller
     if command.is_batch:
         return BatchReader(caller).read(command.operations)
@@ -276,6 +286,6 @@ def _read(command: Command) -> list[DocumentWrite]:
 
 
 def _permit(write: DocumentWrite) -> Permit:
-    """Return the permission that undoing the write requires."""
+    """Return the permission that a caller needs to undo the write."""
     request, verb = write.request, write.operation.verb
     return Permit(request.address.type.uid, verb, request.address.draft or verb is Verb.DISCARD)

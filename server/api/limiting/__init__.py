@@ -1,1 +1,1 @@
-"""Rate limits. Each client's requests to all workers and machines are counted together."""
+"""Rate limits. A client's requests are counted together, no matter which worker or machine handles them."""

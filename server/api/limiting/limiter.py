@@ -1,4 +1,4 @@
-"""The rate limiter. It is imported only if a limit is configured."""
+"""The rate limiter. This module is imported only if a rate limit is configured."""
 
 import time
 
@@ -12,15 +12,17 @@ from server.bounded import network_of
 class Limiter:
     """Applies a rate limit such as `100 per minute` to each client.
 
-    A client is identified by an IPv4 address or an IPv6 network. The IPv6 network has the size that providers
-    usually assign to one customer.
+    A client is an IPv4 address or an IPv6 network. The network has the size that providers usually assign to
+    one customer.
     """
 
     def __init__(self, rate: str, table: CountTable) -> None:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request. Returns whether it is within the limit, and the rate limit headers."""
+        """Count a request from a client's address. Return whether the request is within the rate limit, and
+        the rate limit headers.
+        """
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())
         left, reset = self._limit.amount - made, int(end) + 1

@@ -1,12 +1,12 @@
-"""Rate limits that several machines share through a store.
+"""Rate limits that several machines share through a store, such as Redis.
 
 Requests are counted in local memory, so they never wait for the store. Twice a second, one process on each
-machine adds the new counts to the store. The store returns the totals for all machines, and these totals
+machine adds its new counts to the store. The store returns the totals for all machines, and these totals
 replace the local counts.
 
-A client's count is only sent after the client has used another 1 / EXCHANGES_PER_LIMIT of the limit. Clients
-with few requests therefore cause no load on the store. While the store is unavailable, each machine uses only
-its own counts.
+A client's count is sent only when the client has used at least 1 / EXCHANGES_PER_LIMIT of its limit since the
+last time. Clients with few requests therefore cause no load on the store. While the store is unavailable,
+each machine limits clients by its own counts only.
 """
 
 import logging
@@ -28,19 +28,20 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 log = logging.getLogger("bifolio")
 
 EXCHANGES_PER_LIMIT = 16
-# `api.rate_store` is this value, begins with this prefix, or is an address.
+# The setting `api.rate_store` is `memory`, or `env:` followed by the name of an environment variable, or a
+# URL.
 MEMORY, ENVIRONMENT = "memory", "env:"
 BATCH_CLIENTS = 1000
 
 
 def is_shared(settings: Settings) -> bool:
-    """Whether the settings contain a rate limit that several machines share."""
+    """Whether a rate limit is configured, and several machines share its counts through a store."""
     return bool(settings.api.rate_limit) and (_is_elsewhere(settings) or _in_accounts(settings))
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the driver for the store is missing, or if the environment does not contain the
-    store's URL.
+    """Raise SetupError if the Python package for the store is not installed, or if the environment variable
+    with the store's URL is not set.
     """
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
@@ -52,8 +53,8 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """Job that exchanges counts between a table and a store. It is only used if `is_shared` is True for the
-    settings.
+    """Job that exchanges counts between a table and a store. It only runs if the rate limit is shared
+    (`is_shared`).
     """
 
     name = "share-limits"
@@ -70,15 +71,15 @@ class ShareCounts(Job):
         self._store = _store(self._settings)
 
     def run(self, context: JobContext) -> float:
-        """Exchange counts once. Return the seconds until the next run.
+        """Exchange counts once. Return the number of seconds until the next run.
 
-        If the store is unavailable, raises JobFailedError with a longer pause until the next run.
+        If the store is unavailable, raise JobFailedError, with a longer pause before the next run.
         """
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
-        except Exception as error:  # The errors depend on the driver.
+        except Exception as error:  # Each store's driver has its own exceptions.
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
@@ -97,8 +98,8 @@ class ShareCounts(Job):
 
 
 def exchange(table: CountTable, store: Store, least: int, window_s: int) -> None:
-    """Send the counts of all clients with at least `least` unsent requests. Store the totals that are
-    returned.
+    """Send the counts of all clients that have at least `least` unsent requests. Replace these clients' local
+    counts with the totals that the store returns.
     """
     unsent = table.unsent(least, BATCH_CLIENTS)
     totals = store.add(unsent, window_s) if unsent else {}
@@ -111,8 +112,8 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """Return the URL of the store. The URL may be in an environment variable, because it can contain a
-    password.
+    """Return the URL of the store, given the setting `api.rate_store`. Because the URL can contain a
+    password, the setting may specify an environment variable that contains the URL.
     """
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")

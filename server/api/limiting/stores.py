@@ -1,4 +1,6 @@
-"""Stores that add up each client's requests to all machines: PostgreSQL, Redis and Valkey."""
+"""Stores that add up the requests that all machines received from each client. A store is a PostgreSQL, Redis
+or Valkey server.
+"""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -10,12 +12,12 @@ from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
-# UNLOGGED saves write-ahead logging. After a crash of the database, counting starts from zero.
+# An UNLOGGED table is faster, but it is empty after the database has crashed. Counting then starts from zero.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
     " (client TEXT PRIMARY KEY, count BIGINT NOT NULL, ends TIMESTAMPTZ NOT NULL)"
 )
-# Rows are locked in sorted order, so that machines don't deadlock.
+# All machines lock the rows in the same order. Otherwise, they could deadlock.
 _ADD = """
 INSERT INTO rate_counts AS kept (client, count, ends)
 SELECT client, amount, now() + %s * interval '1 second'
@@ -25,17 +27,17 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-# For each client: number of requests, and seconds left in the window.
+# For each client: the number of requests in the current window, and the seconds until the window ends.
 Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface of a store. Its methods raise the errors of the database driver."""
+    """Interface for a store. Its methods raise the exceptions of the database driver."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to the store, and return the totals.
+        """Add each client's new requests to the store. Return each client's total in the current window.
 
-        If a client's last window has ended, a new window of `window_s` seconds starts.
+        If a client's previous window has ended, a new window of `window_s` seconds begins.
         """
 
     def close(self) -> None:
@@ -43,7 +45,9 @@ class Store(Protocol):
 
 
 class PostgresStore:
-    """A table in the accounts database. A single statement updates many clients."""
+    """A store that uses a table in the accounts database. A single statement updates the counts of many
+    clients.
+    """
 
     def __init__(self, postgres: Any, url: str) -> None:
         """`postgres` is the module `server.database.postgres`."""
@@ -52,7 +56,9 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to the store, and return the totals. Raises psycopg.Error."""
+        """Add each client's new requests to the store. Return each client's total in the current window.
+        Raises psycopg.Error.
+        """
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
             self._connection.execute(_TABLE)
@@ -71,18 +77,20 @@ class PostgresStore:
 
 
 class RedisStore:
-    """A Redis or Valkey server, accessed through the package limits. `prefix` separates the counts of
-    different sites.
+    """A store on a Redis or Valkey server, accessed through the Python package `limits`. If several sites use
+    the same server, each has a different `prefix`.
     """
 
     def __init__(self, url: str, prefix: str) -> None:
         options: dict[str, Any] = {"socket_timeout": TIMEOUT_S, "socket_connect_timeout": TIMEOUT_S}
         storage = storage_from_string(url, **options)
-        assert isinstance(storage, Storage)  # not the asyncio variant
+        assert isinstance(storage, Storage)  # the synchronous implementation, not the one for asyncio
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add counts to the store, and return the totals. Raises redis.RedisError."""
+        """Add each client's new requests to the store. Return each client's total in the current window.
+        Raises redis.RedisError.
+        """
         totals = {}
         for one in counts:
             key = f"{self._prefix}/{one.id.hex()}"
@@ -91,4 +99,4 @@ class RedisStore:
         return totals
 
     def close(self) -> None:
-        """Do nothing: the package reconnects automatically."""
+        """Do nothing. The package `limits` reconnects automatically."""

@@ -1,7 +1,7 @@
-"""Table with the number of each client's requests in the current window. All workers share its memory.
+"""Table with the number of each client's requests in the current window, in memory that all workers share.
 
-The table has a fixed size. Each client can use one of WAYS slots, which are chosen by a hash with a secret
-key. If all of these slots are in use, a new client replaces the client with the fewest requests.
+The table has a fixed size. Each client can use one of WAYS slots, which are chosen by a keyed hash of the
+client's id. If all of these slots are in use, a new client replaces the client with the fewest requests.
 """
 
 import mmap
@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # A client's hash selects one of 4096 sets, each with 8 slots.
+SETS, WAYS = 4096, 8  # A client's hash selects one of 4096 sets of slots. Each set contains 8 slots.
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 
@@ -26,7 +26,9 @@ class Unsent:
 
 
 class CountTable:
-    """The counts from all workers. The table must be created before the workers are forked. Thread-safe."""
+    """The number of requests from each client, counted by all workers together. The table must be created
+    before the workers are forked. Thread-safe.
+    """
 
     def __init__(self) -> None:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
@@ -39,10 +41,8 @@ class CountTable:
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests from a client. Return the client's number of requests in the window, and the time
-        when the window ends.
-
-        This time is a Unix time.
+        """Count requests from a client. Return the client's number of requests in the current window, and the
+        Unix time when this window ends.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -59,8 +59,8 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return up to `most` clients with at least `least` unsent requests each. The clients with the most
-        unsent requests come first.
+        """Return up to `most` clients that have at least `least` unsent requests each. The clients with the
+        most unsent requests are returned first.
         """
         now, ends = time.time(), self._ends.tolist()
         waiting = [
@@ -73,7 +73,9 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Store a client's total from all machines, and the seconds until the client's window ends."""
+        """Replace a client's count with its total from all machines. `left_s` is the number of seconds until
+        the client's window ends.
+        """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
             if slot is not None:
@@ -98,5 +100,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """Return a client's id, which is the same on all machines."""
+    """Return the id for a client's address or network. It is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

@@ -1,5 +1,5 @@
-"""The condition of a server: the status of its accounts, events, media files and git remote, and the pending
-work.
+"""The condition of a server: the status of its accounts, events, media files and git remote, and the work
+that is waiting.
 """
 
 import time
@@ -29,27 +29,30 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The status of each part of a server, and the amount of pending work."""
+    """The status of each part of a server, and the amount of work that is waiting."""
 
     accounts: str
-    commits: int  # writes not committed yet
+    commits: int  # number of writes that have not yet been committed
     events: str
     last_event: int
-    deliveries: Mapping[str, int]  # number of open deliveries, by webhook
-    media: str  # READY_STATUS if the site has no bucket
+    # for each webhook, the number of deliveries that have not yet been completed
+    deliveries: Mapping[str, int]
+    media: str  # status of the bucket; READY_STATUS if the site has none
     remote: RemoteStatus | None  # None if the site does not follow a git remote
-    push: Backlog | None  # commits not pushed yet; None if the site does not push
+    push: Backlog | None  # the commits that have not yet been pushed, or None if the site does not push
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the served content has been behind the git remote."""
+        """Return for how many seconds the served content has been behind the git remote. Returns 0 if it is
+        up to date.
+        """
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
 
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
         """Return the JSON for `/_health/ready`.
 
-        If `all_of_it` is True, it includes names, reasons and files.
+        If `all_of_it` is True, it also contains branch names, reasons for failures and file paths.
         """
         return {
             "content": READY_STATUS,
@@ -64,7 +67,9 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the current condition of a site's server. This may wait for a remote database."""
+    """Return the current condition of a site's server. If a database is on another server, this may have to
+    wait for it.
+    """
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
         last = recorder.database.bounds().last
@@ -84,7 +89,9 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """Return the commits that have not been pushed yet. If git fails, return only an error."""
+    """Return information about the commits that have not yet been pushed. If git fails, it contains only the
+    error.
+    """
     try:
         return backlog(site.root, site.state.settings)
     except GitError as error:
@@ -115,8 +122,8 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield the number of document versions for each type, locale and status, as (type, locale, status,
-    number).
+    """Yield (type, locale, status, number) for each content type, locale and status, where `number` is the
+    number of document versions.
     """
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched, bucket: SiteBucket) -> None:
-    """Register the handlers for monitoring."""
+    """Register the handlers for /_health/ready and /metrics."""
     look = partial(condition, site, identities, watched.recorder, bucket)
 
     def make() -> "Metrics":
@@ -40,7 +40,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         longest, found = _longest_lag(), look()
         may = False
         if found.remote or found.push:
-            with suppress(ApiError):  # If the accounts are unavailable, show the public part.
+            # If the accounts are unavailable, the response contains only what the public may see.
+            with suppress(ApiError):
                 may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest
         return answer(dumps({"data": found.as_json(all_of_it=may)}), 503 if late else 200)
@@ -52,8 +53,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """Parse the parameter `lag`: for how many seconds the server may be behind the git remote. Raises
-    ValidationError.
+    """Return the parameter `lag`: the maximum number of seconds by which the server may be behind the git
+    remote. Raises ValidationError.
     """
     given = parameters(request).get("lag")
     if given is None:

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus at /metrics. They contain counts from all workers, and the server's condition."""
+"""Metrics for Prometheus at /metrics: request counts from all workers, and the server's condition."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector for all metrics of a server."""
+    """Collector that provides all metrics of a server to the Prometheus client library."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -33,7 +33,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return nothing, because the list of metrics is only known after collecting them."""
+        """Return no metrics, because the list of metrics is only known after collecting them."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -50,7 +50,8 @@ class Metrics(Collector):
     def _content(self) -> list[Metric]:
         """Return the metrics about content.
 
-        They are cached for each state, because computing them requires reading all documents.
+        They are computed only once for each state of the site, because computing them requires reading all
+        documents.
         """
         state = self._site.state
         if self._of_state[0] is not state:

@@ -1,7 +1,7 @@
-"""The number and duration of requests, in memory that all workers share.
+"""The number of requests and their durations, in memory that all workers share.
 
-Each worker writes to its own slot, so workers never wait for each other. If a worker ends, its replacement
-continues with the numbers in the same slot, so counts never decrease.
+Each worker writes to its own slot, so workers never wait for each other. When a worker ends, its replacement
+uses the same slot and adds to the numbers there, so the counts never decrease.
 """
 
 import mmap
@@ -28,22 +28,22 @@ STATUSES = (
     *(400, 401, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 423, 428, 429),
     *(431, 499),
     *(500, 501, 502, 503, 504, 507),
-    0,  # all other statuses
+    0,  # responses with any other status
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # Higher worker numbers reuse slots.
+MAX_WORKERS = 64  # Workers with higher numbers share slots.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # header of a slot: process id, cache size in bytes
+_PROCESS, _CACHED, _HEAD = 0, 1, 2  # first values in a slot: the process id, and the cache size in bytes
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-# For each route: buckets, then the sum in microseconds
+# for each route: the histogram, then the sum in microseconds
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations of the requests to a route. They consist of a histogram with BUCKET_BOUNDS_S, and the sum in
+    """The durations of all requests to a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum in
     seconds.
     """
 
@@ -53,9 +53,9 @@ class Durations:
 
 
 class RequestCounts:
-    """The counts from all workers.
+    """The request counts from all workers.
 
-    The object must be created before forking. Each worker then calls `enter`.
+    The object must be created before the workers are forked. Each worker then calls `enter`.
     """
 
     def __init__(self) -> None:
@@ -65,14 +65,14 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Use the slot of the given worker from now on."""
+        """Make this process use the slot for the worker with the given number."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response. `seconds` is None for an event stream."""
+        """Count a response. If it is an event stream, `seconds` is None."""
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -84,11 +84,13 @@ class RequestCounts:
                 self._numbers[times + _BUCKETS] += int(seconds * 1e6)
 
     def keep(self, cached: int) -> None:
-        """Store the size in bytes of this process's response caches."""
+        """Store the total size of this process's response caches, in bytes."""
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, number of responses). Status 0 stands for all uncommon statuses."""
+        """Yield (route, method, status, number of responses). Status 0 contains the responses with all
+        statuses that are not counted individually.
+        """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
             if count:
@@ -97,7 +99,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations for each route that had requests."""
+        """Yield the durations for each route that has received requests."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -105,9 +107,8 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield the process id and the cache size for each running worker.
-
-        The cache size is the total size of the response caches, in bytes.
+        """Yield (process id, cache size) for each running worker. The cache size is the total size of its
+        response caches, in bytes.
         """
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
@@ -124,14 +125,14 @@ class RequestCounts:
 # --- observer -------------------------------------------------------------------------------------
 
 BEGAN, REQUEST = "bifolio.began", "bifolio.request"
-CACHE_REPORT_INTERVAL_S = 1.0  # How often a process updates the size of its caches.
+CACHE_REPORT_INTERVAL_S = 1.0  # How often each process stores the size of its caches.
 
 
 class Observer:
-    """Counts and logs the requests to one process.
+    """Counts the requests to one process, and optionally logs them.
 
-    `kept` is a function that returns the size in bytes of the response caches. `log` enables a line in the
-    log for each request.
+    `kept` is a function that returns the total size of the response caches in bytes. If `log` is set, one
+    line is written to the log for each request.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
@@ -139,20 +140,24 @@ class Observer:
         self._next = 0.0
 
     def begin(self, environ: Environ) -> None:
-        """Record the arrival of a request."""
+        """Record that a request has arrived."""
         environ[BEGAN] = time.perf_counter()
         if self._log:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that this thread starts to handle a request. Return headers to add to the response."""
+        """Record that the current thread has started to handle a request. Return the headers that must be
+        added to the response.
+        """
         if not self._log:
             return ()
         request_log.begin(environ[REQUEST])
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Record a response. `streams` is True for event streams, whose duration is not recorded."""
+        """Record that a response was sent. If it is an event stream, `streams` is True, and its duration is
+        not recorded.
+        """
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
         self._counts.count(environ["PATH_INFO"], environ["REQUEST_METHOD"], status, seconds)
@@ -169,9 +174,9 @@ class Observer:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The parts of a server that are monitored: events, requests, streams, presence and jobs.
+    """The parts of a server that are monitored: events, requests, event streams, presence and jobs.
 
-    Each process must start `notices` itself.
+    `notices` must be started separately in each process.
     """
 
     recorder: Recorder
@@ -183,5 +188,5 @@ class Watched:
 
     @classmethod
     def alone(cls, root: Path, accounts: str) -> "Watched":
-        """Create the monitored parts for a server with a single process."""
+        """Return the monitored parts for a server that has only one process."""
         return cls(Recorder(root, accounts=accounts))

@@ -1,4 +1,4 @@
-"""The log in JSON format, with one object per line (`bifolio serve --log json`)."""
+"""The server's log in JSON format, with one object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -21,9 +21,11 @@ from server.site.change import Change
 from server.site.site import State
 
 HEADER = "X-Request-Id"
-MAX_PATH_CHARS = 1000  # Longer paths and queries are truncated.
-SECRET_ROUTES = ("studio", "users")  # For these routes the query is omitted, since it may contain a key.
-# Parameters with secrets, which a client may send to any path by mistake: in lower case, without `_` and `-`.
+MAX_PATH_CHARS = 1000  # Longer paths and query strings are truncated.
+# For these routes, the query string is not logged, because it may contain a key.
+SECRET_ROUTES = ("studio", "users")
+# Names of parameters that contain secrets, in lower case and without `_` and `-`. Their values are masked for
+# all paths, because a client may send them to a wrong path by mistake.
 SECRET_PARAMETERS = frozenset(
     {
         "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
@@ -37,27 +39,29 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write an object to standard output. Because this is a single system call, lines from different
-    processes never mix.
+    """Write a JSON object to standard output, as one line. The line is written by a single system call, so
+    lines from different processes are never mixed up.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
-    with suppress(OSError):  # Requests must succeed even if nothing reads the log.
+    with suppress(OSError):  # Requests must succeed even if the program that reads the log has ended.
         os.write(sys.stdout.fileno(), line.encode(errors="replace") + b"\n")
 
 
 def request_id(asked: str) -> str:
-    """Return the id in the request's header if it is well-formed. Otherwise return a new id."""
+    """Return the id from the request's header if it is valid. Otherwise return a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that this thread is handling. "" means that it is handling no request."""
+    """Set the id of the request that the current thread is handling. Pass "" when the request has been
+    handled.
+    """
     _current.request = request
 
 
 def tell(environ: Mapping[str, Any], request: str, status: int, began: float) -> None:
-    """Log a completed request. `began` is the result of `time.perf_counter` when the request arrived."""
+    """Log a completed request. `began` is the value of `time.perf_counter()` when the request arrived."""
     path, query = environ["PATH_INFO"], environ["QUERY_STRING"]
     told = {
         "request": request,
@@ -72,24 +76,28 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """Return a query string for the log. Keys, codes, tokens and passwords are replaced."""
+    """Return a query string for the log. The values of keys, codes, tokens and passwords are masked."""
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _PARAMETER.sub(_masked, query)
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Return a parameter for the log: if its name is that of a secret, without its value."""
+    """Return a query parameter for the log. If the parameter's name indicates a secret, its value is
+    masked.
+    """
     parameter = found[0]
     name, equals, _ = unquote(parameter).partition("=")
-    last = name.rpartition("[")[2].rstrip("]")  # user[password]
+    last = name.rpartition("[")[2].rstrip("]")  # `password` in `user[password]`
     if not equals or last.lower().replace("_", "").replace("-", "") not in SECRET_PARAMETERS:
         return parameter
     return f"{name}=…"
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes JSON. Each object includes the id of the current request."""
+    """Logging handler that writes each log record as JSON, with the id of the request that is being
+    handled.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a log record."""
@@ -106,7 +114,9 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The server's messages in JSON format. If `quiet` is True, it omits the same messages as `Terminal`."""
+    """The server's messages in JSON format. If `quiet` is True, the same messages are omitted as in
+    `Terminal`.
+    """
 
     quiet: bool = False
 
@@ -117,9 +127,11 @@ class JsonLog:
         seconds: float,
         url: str,
         commit: tuple[str, str, str] | None = None,
-        studio: str = "",  # Contains the one-time key, so it is not logged.
+        studio: str = "",  # The studio's URL is not logged, because it contains the one-time key.
     ) -> None:
-        """Log that the server is ready, then log each problem. `Terminal.ready` describes the parameters."""
+        """Log that the server is ready, then log each problem in the site. For the parameters, see
+        `Terminal.ready`.
+        """
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
         told = {"name": state.settings.name, "url": url, "seconds": round(seconds, 3), "versions": versions}
         if commit:
@@ -128,7 +140,7 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Log the files that were read or written, then each new or fixed problem."""
+        """Log the files that were read or written. Then log each problem that is new or has been fixed."""
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:

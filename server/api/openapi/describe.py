@@ -26,9 +26,10 @@ _SERVED = {
 
 
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
-    """Return the description of an operation for a caller.
+    """Return the OpenAPI description of an operation for a caller.
 
-    Returns None if the caller may not use the operation, or if the OpenAPI document omits the operation.
+    Returns None if the caller may not use the operation, or if the operation is not part of the OpenAPI
+    document.
     """
     type_ = audience.view.type if audience.view else None
     if isinstance(operation.docs, str) or not operation.permission(audience.actor, audience.schema, type_):
@@ -66,7 +67,9 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return the audience. If the caller may use the operation only for drafts, `drafts_only` is set."""
+    """Return a copy of the audience for this operation. Its `drafts_only` is True if the caller may use the
+    operation only on drafts.
+    """
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
         return audience
@@ -75,8 +78,8 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the operationId. If the operation applies to a content type, its operationId ends with the name
-    of the type.
+    """Return the operationId. For an operation on a content type, it ends with the name of the type, as in
+    `createArticle`.
     """
     if audience.view is None:
         return operation.id
@@ -84,7 +87,7 @@ def _id_of(operation: Operation, audience: Audience) -> str:
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Whether the writes of this operation can become commits."""
+    """Whether writes with this operation can become git commits."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -96,7 +99,7 @@ def _with_commit(answered: JsonSchema) -> JsonSchema:
 
 
 def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
-    """Return the responses to a GET request: 200 with an entity tag, and 304."""
+    """Return the two responses to a GET request: 200 with an entity tag, and 304."""
     commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
@@ -109,8 +112,8 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Return the description of a response to a write. It contains the result of the write, or the changed
-    files for a dry run.
+    """Return the description of a response to a write. The response contains either the result of the write
+    or, for a dry run, the files that would change.
     """
     dry_run = ref("DryRun")
     if written is None:
@@ -123,7 +126,9 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield one error response for each status, together with its name, for example `Error404`."""
+    """Yield the name and description of one error response for each status. The names have the form
+    `Error404`.
+    """
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

@@ -1,6 +1,6 @@
 """The OpenAPI document for one site and one caller.
 
-It contains only the operations that the caller may use.
+It describes only the operations that the caller may use.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ _ABOUT = (
     "anyone may do; with `Authorization: Bearer`, what that token or user may do. Queries nest brackets: "
     "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. All errors have the same shape."
 )
-# Keys in a schema or parameter whose values are site data.
+# The values of these keys in a schema or parameter are data from the site.
 _SITE_VALUES = ("example", "examples", "enum", "const", "default")
 _BEARER = {
     "type": "http",
@@ -38,7 +38,9 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the document as JSON. For the same site and caller, the bytes are always the same."""
+    """Return the OpenAPI document for a site and a caller, as JSON. Equal sites and permissions always result
+    in the same bytes.
+    """
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
     schemas = TypeSchemas(state.schema, type_names(state.schema, taken, SUFFIXES), actor)
@@ -65,9 +67,10 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the operations in an area that the caller may use.
+    """Add the operations from an area to `paths`, if the caller may use them.
 
-    For a content type, only the operations for its kind are added.
+    If the audience's `view` is a single type, only the operations on single types are added, and likewise for
+    a collection type.
     """
     for operation in area.operations:
         path, view = operation.described_path, audience.view
@@ -82,9 +85,9 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to parameters that the document does not define.
+    """Remove references to parameters that are not defined in the document.
 
-    For example, a type without relations has no parameter `populate`.
+    For example, there is no parameter `populate` for a type without relations.
     """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
@@ -94,7 +97,7 @@ def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str,
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
-    """Return all available components, by section and name."""
+    """Return all components that the document can contain, by section (such as `schemas`) and by name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
@@ -123,7 +126,8 @@ def _used_components(
 def _references(value: Any) -> Iterable[tuple[str, str]]:
     """Yield the section and name of each component to which a part of the document refers.
 
-    Examples and enumerations are skipped, because they contain site data that may look like a reference.
+    Examples and enumerations are skipped, because they contain data from the site, which could look like a
+    reference.
     """
     stack = [value]
     while stack:
@@ -132,7 +136,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
             stack.extend(item)
             continue
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # The keys below are attribute names.
+            if key == "properties":  # Below this key, all keys are attribute names.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():
@@ -143,7 +147,9 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Return a digest that serves as the version. It changes whenever the document changes."""
+    """Return the document's version, which is a digest of its content. It changes whenever the document
+    changes.
+    """
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 
 

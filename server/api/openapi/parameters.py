@@ -1,7 +1,7 @@
 """OpenAPI descriptions of parameters in queries, paths and headers.
 
-OpenAPI can't describe nested parameters such as `filters[author][name][$eq]=Ann` exactly, because its
-`deepObject` style is undefined for nested objects.
+OpenAPI can't describe a parameter such as `filters[author][name][$eq]=Ann` exactly, because its style
+`deepObject` is not defined for nested objects.
 """
 
 import json
@@ -30,20 +30,22 @@ from server.service.render import Renderer
 from server.site.site import State
 
 _BRANCH: JsonSchema = {"type": "string", "minLength": 1}
-_MAX_INTEGER = 10**18 - 1  # Longer numbers are rejected.
+_MAX_INTEGER = 10**18 - 1  # Numbers with more digits are rejected.
 _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maximum": _MAX_INTEGER}
 
 
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Return a parameter that contains a comma-separated list with at most `most` names."""
+    """Return the description of a query parameter that contains a comma-separated list of at most `most`
+    names.
+    """
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter that does not depend on a type."""
+    """Yield the name and description of each parameter that is the same for all content types."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -164,13 +166,12 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
     )
 
 
-# --- of one type ---------------------------------------------------------------------------------
+# --- parameters for one type ---------------------------------------------------------------------
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter for a type.
-
-    The names have the form `Article.fields`.
+    """Yield the name and description of each parameter for one content type. The names have the form
+    `Article.fields`.
     """
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
@@ -226,7 +227,9 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield patterns for sorting by an attribute of a related document, such as `author.name`."""
+    """Yield regular expressions for sort keys that contain an attribute of a related document, such as
+    `author.name`.
+    """
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
         if link.type == "dynamiczone" or link.polymorphic:
@@ -238,15 +241,16 @@ def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
 
 # --- examples -------------------------------------------------------------------------------------
 
-MAX_EXAMPLE_CHARS = 120  # maximum length of texts in examples
+MAX_EXAMPLE_CHARS = 120  # maximum length of strings in examples
 MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples. `plain` and `populated` are documents, and `input` is a body that creates a document.
+    """Return examples for a content type. `plain` and `populated` are documents, and `input` is a request
+    body that creates a document.
 
-    The examples contain only documents that the public may see, even if the caller may see more. Other
-    documents might be confidential.
+    The documents are chosen from those that the public may see, even if the caller may see more, because
+    other documents might be confidential.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -278,7 +282,7 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 
 
 def _cut(value: Any) -> Any:
-    """Shorten long strings and lists in a value."""
+    """Return a value with long strings and lists shortened."""
     if isinstance(value, str):
         return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
@@ -311,7 +315,7 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example body that is generated from the schema, or {} if that is not possible."""
+    """Return an example of a request body, generated from the schema. Returns {} if this is not possible."""
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -321,9 +325,9 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a body with valid scalar values.
+    """Return a request body with valid values for the scalar attributes.
 
-    Returns None if the value for a required attribute is invalid.
+    Returns None if there is no valid value for a required attribute.
     """
     found: dict[str, Any] = {}
     for attribute in type_.attributes.values():
@@ -337,9 +341,9 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an example value for an attribute in a body.
+    """Return an example value for an attribute in a request body.
 
-    Long strings are shortened. A `uid` gets a suffix that makes it unique.
+    Long strings are shortened. A `uid` gets a suffix, so that it is different from existing ones.
     """
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)

@@ -1,7 +1,7 @@
-"""GET /openapi.json, and the page /docs, which displays the OpenAPI document.
+"""Handlers for GET /openapi.json, and for the page /docs, which displays this OpenAPI document.
 
-The document describes only the operations that its caller may use. If the request has no credentials, these
-are the public's operations. The page is static and fetches the document.
+The document describes only the operations that the caller may use. If the request has no credentials, these
+are the operations that the public may use. The page is static HTML that fetches the document.
 """
 
 from pathlib import Path
@@ -16,7 +16,8 @@ from server.api.response import PUBLIC_REVALIDATE
 from server.api.routes.handlers import Handlers
 from server.errors import NotFoundError
 
-MAX_BYTES = 16 * 1024 * 1024  # size limit for cached documents; there is one per set of permissions
+# size limit for cached OpenAPI documents; callers with equal permissions share one
+MAX_BYTES = 16 * 1024 * 1024
 _PAGE = Path(__file__).parent / "page"
 _FILES = {
     "index.html": "text/html; charset=utf-8",
@@ -30,8 +31,8 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Register the handlers for the document and the page."""
-    # Saves almost all of the 22 ms for a request: a repeated one takes 0.2 ms.
+    """Register the handlers for the OpenAPI document and the page."""
+    # The cache saves almost all of the 22 ms for a request: a repeated request takes 0.2 ms.
     documents: StateCache[bytes, bytes] = StateCache(MAX_BYTES, lambda key, text: len(key) + len(text))
 
     @handles("openapi")
@@ -50,7 +51,7 @@ def bind(handles: Handlers) -> None:
 
     @handles("docsPageWithSlash")
     def page_with_slash() -> BaseResponse:
-        return redirect("../docs")  # The page uses relative URLs, which need this path.
+        return redirect("../docs")  # The page's relative URLs are only correct for this path.
 
     @handles("docsFile")
     def part(name: str) -> Response:

@@ -1,4 +1,6 @@
-"""JSON Schemas that are the same for all sites: errors, blocks, files, filters, and relations in bodies."""
+"""JSON Schemas that are the same for all sites: errors, rich text blocks, files, filters, and relations in
+request bodies.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -110,7 +112,7 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
-# A target may be a whole populated document, whose other keys are ignored.
+# A target may be a complete document, as in a populated response. All its other keys are ignored.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
@@ -125,8 +127,8 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a body. The body contains either the new targets, or changes to the
-    targets.
+    """Return the schema for a relation in a request body. Its value contains either all targets of the
+    relation, or changes such as `connect` and `disconnect`.
     """
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
@@ -149,7 +151,7 @@ def _connect(target: JsonSchema) -> JsonSchema:
 
 
 def _media() -> JsonSchema:
-    """Return the schema for a media attribute in a body."""
+    """Return the schema for a media attribute in a request body."""
     key = {"type": ["integer", "string"]}
     one = {
         "anyOf": [
@@ -170,8 +172,8 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema for a filter on a scalar attribute. The filter is a value, a list, or an object with
-    operators.
+    """Return the schema for a filter on a scalar attribute. The filter is a single value, a list of values,
+    or an object with operators.
     """
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
@@ -202,8 +204,8 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation. The filter checks the documentId, or whether the relation
-    is empty.
+    """Return the schema for a filter on a relation itself. The filter checks the related document's
+    documentId, or whether the relation is empty.
     """
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")

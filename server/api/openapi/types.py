@@ -1,6 +1,6 @@
-"""JSON Schemas for content types and components in responses, bodies and filters.
+"""JSON Schemas for content types and components in responses, request bodies and filters.
 
-If the caller may not `find` a type, relations to this type are omitted everywhere.
+If the caller lacks the `find` permission for a type, all relations to this type are omitted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,20 +26,24 @@ _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
-    """Return the schema for a list's `meta`, with an optional status for each document."""
+    """Return the schema for the `meta` in a list response, with an optional publication status for each
+    document.
+    """
     return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The schemas for a site's types, as one caller may see them. `names` maps each uid to a schema name."""
+    """The JSON Schemas for a site's types, for one caller. `names` contains the name of the JSON Schema for
+    each type's uid.
+    """
 
     types: Schema
     names: Mapping[str, str]
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Yield the name and definition of each schema for each type."""
+        """Yield the name and definition of each JSON Schema for all types."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -63,11 +67,13 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Whether the caller may find at least one of the target types of an attribute."""
+        """Whether an attribute refers to at least one type that the caller may find."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
-        """Return those target types of an attribute that the caller may find."""
+        """Return the types to which an attribute can refer. If the attribute is a relation, types that the
+        caller may not find are omitted.
+        """
         checked = attribute.type == "relation"
         found = targets_of(self.types, attribute)
         return [t for t in found if not checked or may_find(self.actor, t.uid)]
@@ -80,7 +86,7 @@ class TypeSchemas:
     # --- responses ------------------------------------------------------------------------------
 
     def shown(self, type_: Type) -> JsonSchema:
-        """Return the schema for a document or component in a response."""
+        """Return the JSON Schema for a document or component of this type in a response."""
         properties: JsonSchema = {"id": {"type": "integer"}}
         if type_.kind == "component":
             properties["__component"] = {"const": type_.uid, "description": "Only in dynamic zones."}
@@ -117,7 +123,9 @@ class TypeSchemas:
         return any(a.polymorphic for a in every)
 
     def _populated_schema(self, attribute: Attribute) -> JsonSchema:
-        """Return the schema for a populated attribute."""
+        """Return the JSON Schema for an attribute's value in a response in which the attribute is
+        populated.
+        """
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
@@ -134,10 +142,10 @@ class TypeSchemas:
     # --- bodies --------------------------------------------------------------------------------
 
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
-        """Return the schema for a document or component in a body.
+        """Return the schema for a document or component in a request body.
 
-        If `whole` is True, the body must contain the required attributes. If it is False, attributes that the
-        body omits keep their values.
+        If `whole` is True, the body must contain the required attributes. If it is False, attributes that are
+        missing in the body keep their values.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]
@@ -194,7 +202,7 @@ class TypeSchemas:
     # --- filters -------------------------------------------------------------------------------
 
     def filters(self, type_: Type) -> JsonSchema:
-        """Return the schema for `filters` in queries for a type."""
+        """Return the JSON Schema for the parameter `filters` in queries for documents of this type."""
         own = ref(f"{self.names[type_.uid]}Filters")
         properties: JsonSchema = {}
         for name, attribute in type_.columns.items():
@@ -210,7 +218,7 @@ class TypeSchemas:
 
 
 def _is_required(attribute: Attribute) -> bool:
-    """Whether a body that creates a document must contain an attribute."""
+    """Whether a request body that creates a document must contain this attribute."""
     return attribute.required and not attribute.derived and not attribute.has_default
 
 

@@ -1,7 +1,8 @@
-"""JSON Schemas for attribute values in responses, bodies and filters.
+"""JSON Schemas for attribute values in responses, request bodies and filters.
 
-Schemas for responses describe only the type of a value, because a document is served even if its values
-violate an attribute's options. Schemas for bodies include all options that are checked on publishing.
+A schema for responses describes only the type of a value, because a document is served even if its values
+violate the attributes' options, such as `maxLength`. A schema for request bodies includes all options that
+are checked when a document is published.
 """
 
 from collections.abc import Mapping
@@ -17,10 +18,10 @@ _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# Unix time in milliseconds, from year 1 to year 9999.
+# Unix times in milliseconds, from the year 1 to the year 9999.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
-# Schemas in responses, by attribute type.
+# Schemas for values in responses, by attribute type.
 RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "string": TEXT,
     "text": TEXT,
@@ -42,7 +43,7 @@ RESPONSE_VALUES: Mapping[str, JsonSchema] = {
     "json": {},
 }
 _TIMESTAMP_WRITTEN: JsonSchema = {"type": ["string", "integer"], "format": "date-time", **_EPOCH_MS}
-# Schemas in bodies, by attribute type. Numbers may also be sent as text.
+# Schemas for values in request bodies, by attribute type. Numbers may also be sent as strings.
 BODY_VALUES: Mapping[str, JsonSchema] = {
     **RESPONSE_VALUES,
     "blocks": {"type": "array", "items": {"$ref": "#/components/schemas/BlockInput"}},
@@ -58,7 +59,7 @@ BODY_VALUES: Mapping[str, JsonSchema] = {
     "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
     "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
 }
-# Kinds of filter operands by attribute type, and their schemas.
+# For each attribute type, the kind of operand in a filter and its schema.
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
@@ -81,7 +82,7 @@ _NUMBER_TYPES = ("integer", "biginteger", "float", "decimal")
 
 
 def nullable(schema: Mapping[str, Any]) -> JsonSchema:
-    """Return a schema that also allows null."""
+    """Return a JSON Schema that allows null in addition to what `schema` allows."""
     if "$ref" in schema:
         return {"anyOf": [dict(schema), {"type": "null"}]}
     if "type" not in schema:
@@ -92,7 +93,7 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """Return a schema with the description of the attribute added."""
+    """Return a JSON Schema with the attribute's description added."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
@@ -103,7 +104,7 @@ def value_schema(attribute: Attribute) -> JsonSchema:
 
 
 def input_value_schema(attribute: Attribute) -> JsonSchema:
-    """Return the schema for a scalar attribute in a body."""
+    """Return the schema for a scalar attribute in a request body."""
     schema = {**BODY_VALUES[attribute.type], **dict(_bounds(attribute))}
     if attribute.regex:
         patterns = [p for p in (schema.get("pattern"), attribute.regex) if p]
@@ -128,7 +129,9 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """Return the minimum and maximum number of items that a body may contain for a list attribute."""
+    """Return the minimum and maximum number of items in a list attribute, as a part of a schema for request
+    bodies.
+    """
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

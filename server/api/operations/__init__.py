@@ -1,1 +1,1 @@
-"""The table of operations. It has one row for each method of each path."""
+"""The table of operations, which has one row for each HTTP method that a path supports."""

@@ -1,4 +1,6 @@
-"""Operations under `/branches`: list, create, delete, compare and merge (docs/branches.md)."""
+"""Operations under `/branches`: listing, creating, deleting, comparing and merging branches
+(docs/branches.md).
+"""
 
 from server.api.operations.json_schema import (
     FLAG,

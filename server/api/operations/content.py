@@ -1,6 +1,7 @@
-"""Operations on content: lists, documents, single types, actions (docs/querying.md, docs/writing.md).
+"""Operations on content: lists of documents, documents, single types, and actions such as publish
+(docs/querying.md, docs/writing.md).
 
-Each row applies to all collection types, or to all single types.
+Each row applies either to all collection types or to all single types.
 """
 
 from collections.abc import Callable, Sequence
@@ -153,7 +154,7 @@ _UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
-    parts=(),  # all paths below api/ without another area
+    parts=(),  # all paths below api/ that do not belong to a different area
     takes_at=True,
     varies_by_commit=True,
     operations=(
@@ -178,13 +179,13 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Parse the path of a content read into a content type and a document id. Returns None for all other
-    paths.
+    """Parse the path of a content read into a content type and a document id. Returns None if the path is not
+    the path of a content read.
 
-    For lists, the id is "". The path and the id are encoded as in WSGI, where each character represents a
-    byte.
+    For a list of documents, the id is "". Both the path and the id are encoded as in WSGI, where each
+    character represents one byte.
     """
-    parts = path.split("/", 4)  # "", "api", type, id, "" after a trailing slash
+    parts = path.split("/", 4)  # "", "api", the type, the id, and "" if the path ends with a slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
     if type_ is None or parts[1] != "api":
         return None

@@ -1,4 +1,6 @@
-"""Operations under `/history`: commits, differences, uncommitted files, restore (docs/history.md)."""
+"""Operations under `/history`: commits, differences, uncommitted files, and restoring earlier versions
+(docs/history.md).
+"""
 
 from server.api.operations.json_schema import (
     NUMBER,
@@ -23,7 +25,7 @@ from server.api.operations.permission import may
 from server.api.serving.bodies import MEDIUM_BODY_BYTES
 
 HISTORY = Tag("History", "Git history of documents.")
-MAX_FILES = 5000  # Maximum number of files in one commit.
+MAX_FILES = 5000  # Maximum number of files that one request can commit.
 MAX_MESSAGE_CHARS = 10_000
 _COMMIT = {
     "commit": {**TEXT_OR_NULL, "description": "The commit; null if not committed yet."},

@@ -1,11 +1,11 @@
-"""Helpers that build fragments of JSON Schema and OpenAPI."""
+"""Helpers that build parts of JSON Schemas and OpenAPI documents."""
 
 from collections.abc import Mapping
 from typing import Any
 
 JsonSchema = dict[str, Any]
 JSON = "application/json"
-# Error statuses that all operations of a kind can return.
+# Error statuses that all reads, or all writes, can return.
 READ = (400, 401, 403, 500)
 READ_ONE = (*READ, 404)
 WRITE = (*READ, 409, 413, 503, 507)
@@ -24,27 +24,29 @@ TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """Return a reference to a component."""
+    """Return a reference to a component of the OpenAPI document."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to shared parameters. References to undefined parameters are removed later."""
+    """Return references to parameters by name. If the OpenAPI document does not define a parameter, the
+    reference is removed later.
+    """
     return [ref(name, "parameters") for name in names]
 
 
 def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
-    """Return the schema for a list."""
+    """Return the schema for a list with items of the given schema."""
     return {"type": "array", "items": item, **bounds}
 
 
 def or_null(schema: JsonSchema) -> JsonSchema:
-    """Return a schema that also allows null."""
+    """Return a JSON Schema that allows null in addition to what `schema` allows."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object without additional properties."""
+    """Return the schema for an object that may not have properties other than the given ones."""
     return {
         "type": "object",
         "properties": dict(properties),
@@ -54,7 +56,7 @@ def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> 
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """Return the key `content` for a JSON request body or response."""
+    """Return the value of the key `content` for a JSON request body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
@@ -66,7 +68,7 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
     """Return the description of a response. If `tagged` is True, the response has an ETag header.
 
-    Responses that contain only the ids of a draft have no ETag header.
+    The ETag header is missing if the response only contains a draft's ids.
     """
     found: JsonSchema = {"description": description}
     if tagged:
@@ -77,17 +79,17 @@ def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool =
 
 
 def in_query(name: str, schema: JsonSchema, description: str = "", **more: Any) -> JsonSchema:
-    """Return a query parameter."""
+    """Return the description of a query parameter."""
     entry = {"description": description} if description else {}
     return {"name": name, "in": "query", **entry, **more, "schema": schema}
 
 
 def in_path(name: str, description: str, schema: JsonSchema | None = None) -> JsonSchema:
-    """Return a path parameter."""
+    """Return the description of a path parameter."""
     schema = schema or {**TEXT, "minLength": 1}
     return {"name": name, "in": "path", "required": True, "description": description, "schema": schema}
 
 
 def in_header(name: str, description: str, **bounds: Any) -> JsonSchema:
-    """Return a header parameter."""
+    """Return the description of a header parameter."""
     return {"name": name, "in": "header", "description": description, "schema": {**TEXT, **bounds}}

@@ -1,4 +1,4 @@
-"""Operations for sign-in, registration, passwords, sessions, users and roles (docs/access.md)."""
+"""Operations for signing in, registration, passwords, sessions, users and roles (docs/access.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,7 +39,7 @@ from server.auth.user import (
 ACCOUNTS = Tag("Accounts", "Sign-in, registration, passwords and sessions.")
 USERS = Tag("Users", "Users and roles.")
 USER = "UsersPermissionsUser"
-# Each form's fields, with their minimum lengths.
+# The fields in each form, and the minimum length of each field.
 LOGIN: Mapping[str, int] = {"identifier": 1, "password": 1}
 REGISTER: Mapping[str, int] = {"email": 1, "username": MIN_NAME_CHARS, "password": MIN_PASSWORD_CHARS}
 CHANGE: Mapping[str, int] = {
@@ -49,10 +49,10 @@ CHANGE: Mapping[str, int] = {
 }
 RESET: Mapping[str, int] = {"code": 1, "password": MIN_PASSWORD_CHARS, "passwordConfirmation": 1}
 EMAIL: Mapping[str, int] = {"email": 1}
-# Patterns of text fields.
+# Regular expressions for text fields.
 _NO_CONTROL = r"^[^\u0000-\u001f\u007f]*$"
 _NO_INVISIBLE = (
-    # Joiners between letters are allowed as well, but the pattern can't express that.
+    # Joiners (invisible characters) between letters are also allowed, but this pattern can't express that.
     f"^[^{INVISIBLE_CHARS}]*$"
 )
 _EXAMPLES = {
@@ -64,7 +64,7 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the pagination parameters for lists whose responses have no envelope."""
+    """Return the descriptions of the pagination parameters for lists without an envelope."""
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),
@@ -72,7 +72,7 @@ def part_of(items: str) -> list[JsonSchema]:
 
 
 def _text_of(name: str, least: int) -> JsonSchema:
-    """Return the schema for a text field in a form. The text has a minimum length."""
+    """Return the schema for a text field in a form. `least` is the minimum length of the text."""
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     pattern = _NO_INVISIBLE if name == "username" else _NO_CONTROL
     found = {**TEXT, "minLength": least, "maxLength": longest, "pattern": pattern}
@@ -81,9 +81,9 @@ def _text_of(name: str, least: int) -> JsonSchema:
 
 
 def _form(fields: Mapping[str, int]) -> JsonSchema:
-    """Return the description of a form's body. All fields are required.
+    """Return the description of a request body with the given fields, all of which are required.
 
-    Only the registration form rejects additional fields.
+    Only the registration form rejects unknown fields.
     """
     properties = {name: _text_of(name, least) for name, least in fields.items()}
     schema: JsonSchema = {"type": "object", "properties": properties, "required": list(fields)}
@@ -93,12 +93,12 @@ def _form(fields: Mapping[str, int]) -> JsonSchema:
 
 
 def _optional(**properties: Any) -> JsonSchema:
-    """Return the description of an optional body whose fields are all optional."""
+    """Return the description of an optional request body. All its properties are optional, too."""
     return {"content": json_content({"type": "object", "properties": properties})}
 
 
 def _user(names: tuple[str, ...] = SETTABLE_FIELDS, *, whole: bool = False) -> JsonSchema:
-    """Return the description of a body that creates or changes a user."""
+    """Return the description of a request body that creates or changes a user."""
     texts = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     properties: JsonSchema = {name: _text_of(name, least) for name, least in texts.items() if name in names}
     properties |= {name: FLAG for name in ("confirmed", "blocked") if name in names}
@@ -135,14 +135,14 @@ _SESSION = object_of(
     },
     ("deviceName",),
 )
-_COUNTED = (*READ, 413, 429)  # 429, because attempts are always rate-limited.
-_OFF = (*READ_ONE, 413)  # 404, unless `auth.refresh` is set.
+_COUNTED = (*READ, 413, 429)  # 429, because the number of attempts is always limited.
+_OFF = (*READ_ONE, 413)  # 404, because these paths don't exist unless `auth.refresh` is set.
 
 
 def _sends(
     id_: str, path: str, action: str, summary: str, shown: JsonSchema, form: Mapping[str, int]
 ) -> Operation:
-    """Return the operation for a form under `/api/auth`. Attempts to submit this form are rate-limited."""
+    """Return the operation for submitting a form under `/api/auth`. The number of attempts is limited."""
     docs = Docs(summary, {200: shown}, (), _form(form), _COUNTED)
     return Operation(id_, "POST", f"/api/auth/{path}", may("auth", action), docs)
 

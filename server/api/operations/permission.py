@@ -1,8 +1,8 @@
 """Functions that check a caller's permission for an operation. Their arguments are the actor, the schema, and
-the path's content type.
+the content type in the path.
 
-They check the minimum permission for the operation. Handlers check further permissions that depend on the
-request.
+They check only the minimum permission for the operation. If a request needs further permissions, its handler
+checks them.
 """
 
 from collections.abc import Callable
@@ -20,29 +20,29 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """Permission check that requires all of the given actions on a subject."""
+    """A permission check. It requires permission for all of the given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Whether the actor may perform all of the actions."""
+        """Whether the actor may perform all of the actions on the subject."""
         if self.subject in SITE_SUBJECTS:
             return all(may_of_site(actor, self.subject, action, schema) for action in self.actions)
         return all(actor.may(self.subject, action) for action in self.actions)
 
 
 def may(subject: str, *actions: str) -> May:
-    """Return a permission check that requires the given actions on a subject."""
+    """Return a permission check that requires permission for the given actions on a subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """Permission check that requires an action on the path's content type.
+    """A permission check. It requires permission for an action on the content type in the path.
 
-    If `drafts` is True, a permission that only covers the type's drafts is sufficient. If `needs_drafts` is
-    True, the type must have drafts.
+    If `drafts` is True, it is enough if the actor may perform the action on the type's drafts. If
+    `needs_drafts` is True, the content type must have drafts.
     """
 
     action: str
@@ -50,7 +50,7 @@ class MayOfType:
     needs_drafts: bool = False
 
     def __call__(self, actor: Actor, schema: Schema, type_: Type | None) -> bool:
-        """Whether the actor may perform the action on the type."""
+        """Whether the actor may perform the action on the content type."""
         if type_ is None or (self.needs_drafts and not type_.draft_publish):
             return False
         may_all = actor.may(type_.singular, self.action)
@@ -58,34 +58,38 @@ class MayOfType:
 
 
 def anyone(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Return True, because everyone may use the operation."""
+    """Return True, because everyone may use the operation. The arguments are ignored."""
     return True
 
 
 def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one type."""
+    """Whether the actor may write documents of at least one content type."""
     return may_write(actor, schema.content_types)
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one type. The public may never undo writes."""
+    """Whether the actor may write documents of at least one content type. The public may never undo
+    writes.
+    """
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
 
 def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may find documents of at least one type."""
+    """Whether the actor may find documents of at least one content type."""
     return any(actor.may(each.singular, "find") for each in schema.content_types)
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may find documents or files of at least one type that has events."""
+    """Whether the actor may read events: there must be a content type, or media files, with events that the
+    actor may find.
+    """
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))
     return False
 
 
 def may_attend_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may see presence for at least one type."""
+    """Whether the actor may see presence for at least one content type."""
     with suppress(ForbiddenError):
         return bool(types_to_attend(actor, schema))
     return False

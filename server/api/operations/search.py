@@ -1,4 +1,6 @@
-"""Operations that cover all types the caller may find: `/search` (docs/search.md) and `/overview`."""
+"""Operations that cover all content types that the caller may find: `/search` (docs/search.md) and
+`/overview`.
+"""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -24,7 +26,7 @@ _POSITIVE_INTEGER = {
     "type": "integer",
     "minimum": 1,
     "maximum": 10**9 - 1,
-}  # Longer numbers are rejected.
+}  # Numbers with more digits are rejected.
 _COUNT_OR_NULL: JsonSchema = {"type": ["integer", "null"], "minimum": 0}
 
 

@@ -1,4 +1,4 @@
-"""Operations for the site and its server, and the HTML pages."""
+"""Operations for information about the site and its server, and for HTML pages."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -54,7 +54,9 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    """Return two operations: one lists all content types or components, and the other returns one of them."""
+    """Return two operations: one that lists all content types or components, and one that returns a single
+    content type or component.
+    """
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
     one = {200: answer("Its schema.", object_of({"data": _DESCRIBED}))}
     uid = in_path("uid", "A uid, such as `api::article.article`.")
@@ -206,7 +208,8 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            "gitHook", "POST", "/git/hook", anyone,  # The handler checks the body's signature instead.
+            # Everyone may send this request, but the handler checks the signature of its body.
+            "gitHook", "POST", "/git/hook", anyone,
             Docs(
                 "Receive a signed push webhook from the git host",
                 {202: answer("Fetch started."), 204: answer("Ignored: not a push to this branch.")},
@@ -249,7 +252,7 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # The only writes are sign-in and sign-out.
+    writes_site=False,  # The only writes here are signing in and signing out.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),

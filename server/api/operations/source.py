@@ -1,5 +1,5 @@
-"""Operations under `/source` and `/problems`: the documents' files, and the problems in these files
-(docs/files.md).
+"""Operations under `/source` and `/problems`: the files that contain the documents, and the problems in these
+files (docs/files.md).
 """
 
 from server.api.operations.history import PAGES, TYPE
@@ -31,7 +31,7 @@ from server.problems import RULES
 
 OF_SOURCE = Tag("Source", "Source files of documents.")
 OF_PROBLEMS = Tag("Problems", "Problems in the site's files.")
-MAX_FIXES = 1000  # maximum number of fixes in one request
+MAX_FIXES = 1000  # maximum number of fixes that one request can apply
 
 _FILE = {"path": TEXT, "locale": TEXT, "status": STATUS}
 _SOURCE = object_of(
@@ -51,7 +51,7 @@ _ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """Return the operations that read and write a document's file."""
+    """Return two operations: one that reads a document's file, and one that writes it."""
     shown = Docs(
         "Get the source file of a document",
         {200: answer("Path and text of the file.", _ANSWER)},

@@ -1,10 +1,10 @@
 """The table of operations, and functions that look up operations by path.
 
-Many parts of the server are derived from this table: Flask's rules, status 405 and the `Allow` header, size
-limits for bodies, support for the parameter `at`, waiting for accounts, metrics labels and the OpenAPI
-document.
+Many parts of the server use this table: Flask's rules, the response 405 and the `Allow` header, the size
+limits for request bodies, the parameter `at`, the decision whether a request may wait for accounts, the
+labels in metrics, and the OpenAPI document.
 
-To add an operation, add a row to an area, and add a handler with the row's id in `server.api.routes`.
+To add an operation, add a row to an area, and register a handler for the row's id in `server.api.routes`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,7 +24,7 @@ from server.api.operations.content import CONTENT
 from server.api.operations.operation import Area, Operation
 from server.schema.model import Schema, Type
 
-METHODS = ("GET", "POST", "PUT", "DELETE")  # in the order used by `Allow`
+METHODS = ("GET", "POST", "PUT", "DELETE")  # HTTP methods in the order used by the `Allow` header
 AREAS = (
     CONTENT,
     batch.WRITES,
@@ -52,10 +52,10 @@ AREAS = (
     site.START,
     site.STUDIO,
 )
-NOWHERE = Area("other", parts=(), operations=())  # area for unknown paths
+NOWHERE = Area("other", parts=(), operations=())  # the area for paths that belong to no other area
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in AREAS for operation in area.operations)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
-# Request labels in metrics.
+# The labels for requests in metrics.
 ROUTES = (CONTENT.name, *sorted({area.name for area in AREAS} - {CONTENT.name}), NOWHERE.name)
 _BY_PART: Mapping[str, Area] = {
     part: area for area in AREAS for part in area.parts if not part.startswith("api/")
@@ -67,8 +67,8 @@ _ROUTE_NUMBERS: Mapping[str, int] = {route: number for number, route in enumerat
 
 
 def area_of(path: str) -> Area:
-    """Return the area for a path. The first path segment determines the area. Below /api, the second segment
-    determines it.
+    """Return the area for a path. It is determined by the first path segment or, below /api, by the second
+    segment.
     """
     parts = path.split("/", 3)
     if len(parts) > 2 and parts[1] == "api":
@@ -77,12 +77,14 @@ def area_of(path: str) -> Area:
 
 
 def route_of(path: str) -> int:
-    """Return the index in ROUTES of the metrics label for a path."""
+    """Return the path's label for metrics, as an index in ROUTES."""
     return _ROUTE_NUMBERS[area_of(path).name]
 
 
 def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type | None]]:
-    """Yield the operations at a path. Each is paired with its content type, or with None."""
+    """Yield the operations that a path supports. Each operation is paired with the content type in the path,
+    or with None if the path contains no content type.
+    """
     area, type_ = area_of(path), None
     if area is CONTENT:
         type_ = schema.endpoints.get(path.split("/", 3)[2])
@@ -92,8 +94,8 @@ def operations_at(path: str, schema: Schema) -> Iterator[tuple[Operation, Type |
 
 
 def methods_at(path: str, schema: Schema) -> tuple[str, ...]:
-    """Return the methods that a path supports, in the order for the `Allow` header. Returns () for unknown
-    paths.
+    """Return the HTTP methods that a path supports, in the order used by the `Allow` header. Returns () if
+    the path is unknown.
     """
     found = {operation.method for operation, _ in operations_at(path, schema) if not operation.always_fails}
     methods = [method for method in METHODS if method in found]

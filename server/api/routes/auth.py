@@ -1,4 +1,4 @@
-"""Handlers for /api/auth and /api/connect: login, registration, passwords and e-mail confirmation."""
+"""Handlers for /api/auth and /api/connect: signing in, registration, passwords and email confirmation."""
 
 from urllib.parse import urlencode
 
@@ -26,7 +26,7 @@ from server.errors import ApplicationError, ValidationError
 from server.service.forms import read_form, refuse_others
 from server.service.render import dumps
 
-NO_PROVIDER_MESSAGE = "This provider is disabled"  # Login with OAuth providers is not supported.
+NO_PROVIDER_MESSAGE = "This provider is disabled"  # Signing in with OAuth providers is not supported.
 
 
 def bind(handles: Handlers, identities: Identities) -> None:
@@ -61,7 +61,8 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
     @handles("changePassword")
     def change_password() -> Response:
-        # Ended sessions are accepted, because the current password is required as well.
+        # Sessions that have been ended are accepted here, because the request must also contain the current
+        # password.
         actor = require_permission(request, "auth", "changePassword", ended=True)
         user = identities.users.get(actor.user_id) if actor.user_id else None
         if user is None:
@@ -83,7 +84,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         email = read_form(read_body(request), EMAIL)["email"]
         count_mail(email)
         settings = state_of(request).settings
-        # Neither the response nor its timing may reveal whether the account exists.
+        # Neither the response nor the time that it takes may reveal whether the account exists.
         outbox.put(lambda: _mail_reset(settings, identities, email))
         return answer(dumps({"ok": True}))
 
@@ -94,7 +95,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         user = identities.users.spend_reset_code(form["code"])
         if user is None:
             raise ValidationError("Incorrect code provided")
-        # The code was sent by email, so the address is confirmed.
+        # The code was sent to the user's email address, so this also confirms the address.
         user = identities.users.update(user.id, {"password": form["password"], "confirmed": True}) or user
         for identifier in (user.username, user.email):
             identities.directory().attempts.succeeded(attempt_at(request, user, identifier))
@@ -123,7 +124,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
     @handles("returnFromProvider")
     def return_from_provider(provider: str) -> Response:
         require_permission(request, "auth", "callback")
-        if provider == "local":  # for logins without a body
+        if provider == "local":  # for users who sign in without a JSON body
             read_form(None, LOGIN)
         raise ApplicationError(NO_PROVIDER_MESSAGE)
 

@@ -1,4 +1,6 @@
-"""Handler for POST /batch. If one of the writes in a batch fails, none is applied (docs/batch.md)."""
+"""Handler for POST /batch, which applies several writes. If one of them fails, none is applied
+(docs/batch.md).
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -37,11 +39,11 @@ from server.service.read import Caller, Rendering
 from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
-MAX_PATH_CHARS = 40_000  # Maximum length of a path, including its query.
-_MAX_NAME_CHARS = 100  # Longer names are truncated before searching for suggestions.
+MAX_PATH_CHARS = 40_000  # Maximum length of an operation's path, including its query.
+_MAX_NAME_CHARS = 100  # Longer names are truncated before searching for a similar name.
 _OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
-# Reasons why other paths can't be written in a batch, by the segment after /api/.
+# Reasons why these paths can't be written in a batch. The keys are the path segments after /api/.
 _OTHERS = {
     "upload": "files can't be uploaded or changed in a batch",
     "users": "users can't be written in a batch",
@@ -75,7 +77,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 
 
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
-    """Parse a body into its operations and the commit message. Raises ValidationError."""
+    """Parse a request body into the batch's operations and its commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
         raise ValidationError('A batch must be an object with a list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
@@ -101,7 +103,9 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield the operations in a batch. Each operation is only parsed when it is needed."""
+    """Yield the operations in a batch. Each operation is parsed only when the previous ones have been
+    handled.
+    """
     for number, one in enumerate(wanted):
         with of_operation(number):
             operation = _operation(one, caller)
@@ -138,8 +142,9 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the type and the document id for a path.
 
-    If the caller may neither find nor write the type, ForbiddenError is raised first, so that no other error
-    reveals anything about the type. Raises ValidationError if the verb can't be used with the path.
+    If the caller may neither find nor write documents of the type, raises ForbiddenError before anything else
+    is checked, so that errors reveal nothing about the type. Raises ValidationError if the verb can't be used
+    with the path.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -174,10 +179,11 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for the result of an operation. It contains the document's state after the whole batch.
+    """Return the JSON for the result of one operation. It describes the document as it is after the whole
+    batch.
 
-    `body` is None if the document was deleted, or if the document is too large for a response. In both cases,
-    the write was saved.
+    `body` is None if the document was deleted, or if it is too large for a response. In both cases, the write
+    was saved.
     """
     try:
         shown = written.render()

@@ -1,4 +1,4 @@
-"""Handlers for `/branches`."""
+"""Handlers for `/branches`: listing, creating, deleting, comparing and merging branches."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -88,7 +88,9 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a body into the name and the start point of a new branch. Raises ValidationError."""
+    """Parse a request body into the name of a new branch, and the commit, tag, branch or time at which it
+    starts. Raises ValidationError.
+    """
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
@@ -98,10 +100,10 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a body into the target branch, the commit message and the conflict resolution. Raises
-    ValidationError.
+    """Parse a request body into the target branch, the commit message, and the instructions for resolving
+    conflicts. Raises ValidationError.
 
-    The target branch is "" if it is the served branch.
+    If the branch should be merged into the served branch, the target branch is "".
     """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -120,7 +122,9 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return the JSON for a changed document. Raises LimitError if the response would become too large."""
+    """Return the JSON for a document that was changed on a branch. Raises LimitError if the response would
+    become too large.
+    """
     shown = {
         "type": change.type.singular,
         "documentId": change.document_id,

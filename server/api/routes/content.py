@@ -1,6 +1,6 @@
-"""Handlers for writes to content, and for actions such as publish (docs/writing.md).
+"""Handlers for writes to content, including actions such as publish (docs/writing.md).
 
-Content reads are handled by `server.api.entrance`.
+Reads of content are handled in `server.api.entrance`.
 """
 
 from functools import partial
@@ -50,7 +50,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
         if type_ is None:
             raise not_found(request)
         caller, verb, params = caller_of(request), VERBS[request.method], parameters(request)
-        permit(caller.reader(type_), verb, params)  # Check permissions before reading the body.
+        permit(caller.reader(type_), verb, params)  # The permission is checked before the body is read.
         data = None if verb is Verb.DELETE else data_of(read_body(request))
         document_id = document_id and compose(document_id)
         if_match, merge = request.headers.get("If-Match"), prefers(request, MERGE)

@@ -1,4 +1,4 @@
-"""`GET /events` as an event stream: the position at which a stream starts, and the limits on open streams."""
+"""`GET /events` as an event stream: where a stream starts, and how many streams can be open."""
 
 from flask import Request, Response
 
@@ -13,31 +13,32 @@ from server.events.reading import Selection
 from server.events.resume import start_position
 from server.events.stream import CONTENT_TYPE, Stream
 
-# X-Accel-Buffering disables buffering in nginx and similar proxies.
+# X-Accel-Buffering: no disables buffering in nginx and similar proxies.
 HEADERS = {"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 TOO_MANY_MESSAGE = "Too many event streams are open; try again"
 TOO_MANY_OF_CLIENT_MESSAGE = "Too many event streams are open from this address; try again"
 
 
 def wants_stream(request: Request) -> bool:
-    """Whether a request accepts an event stream as its response."""
+    """Whether a request asks for an event stream (Accept: text/event-stream)."""
     return "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def stream(
     request: Request, database: EventDatabase, actor: Actor, selection: Selection, since: int | None
 ) -> Response:
-    """Return an event stream. It starts after the event in the `Last-Event-ID` header. Without this header,
-    it starts after the event `since`. If `since` is not given either, it starts with the next new event.
+    """Return an event stream. It starts after the event whose number is in the `Last-Event-ID` header.
+    Without this header, it starts after the event `since`. If `since` is None too, it starts with the next
+    new event.
 
-    Raises BusyError if too many streams are open, either in total or for this client.
+    Raises BusyError if too many streams are open, either in total or from this client.
     """
     hub: Hub | None = request.environ.get(STREAMS)
     settings, address = state_of(request).settings, request.remote_addr or ""
     if hub is not None and hub.is_full(settings.events.streams):
         raise BusyError(TOO_MANY_MESSAGE)
-    # A loopback address may be a proxy that the settings don't list, so its streams are not limited per
-    # client.
+    # A request from a loopback address may come from a proxy that the settings don't list. The limit for each
+    # client does not apply to it.
     sender = "" if is_loopback(address) and not settings.api.trusted_proxies else network_of(address)
     if hub is not None and sender and hub.of_client(sender) >= settings.events.streams_per_client:
         raise BusyError(TOO_MANY_OF_CLIENT_MESSAGE)

@@ -1,4 +1,4 @@
-"""Handlers for `/events`."""
+"""Handlers for `/events`: the event log, cache tags for a URL, and the script that reloads pages."""
 
 import json
 import re
@@ -81,7 +81,9 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the reload script. The names of the events are inserted into the script."""
+    """Return the JavaScript that reloads a page after changes. The names of the events are inserted into
+    it.
+    """
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
 
@@ -89,10 +91,11 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags for the response to a URL path with a query.
+    """Return the cache tags that the response to a URL path and its query has.
 
-    `subjects` contains the types that a response about all content may include. If a document does not exist,
-    the tags that it would have are returned. Raises ValidationError and the errors that a read raises.
+    `subjects` contains the content types that can appear in responses about all content, such as search
+    results. If the document does not exist, the tags that it would have are returned. Raises ValidationError,
+    and all errors that reading the document can raise.
     """
     if not isinstance(address, str):
         raise ValidationError('"of" must be the path of a request, such as /api/articles?populate=author')

@@ -1,5 +1,5 @@
-"""Handler for `POST /git/hook`, the webhook that a git host calls after a push. Requests are signed with a
-shared secret.
+"""Handler for `POST /git/hook`, which a git host such as GitHub calls after a push. The requests are signed
+with a shared secret.
 
 A request only triggers a fetch from the configured remote, so even a forged request would be harmless.
 """
@@ -28,10 +28,10 @@ SECRET = "BIFOLIO_GIT_HOOK_SECRET"
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A kind of signature header. Its value is a prefix, followed by the HMAC-SHA-256 of the body in
-    hexadecimal.
+    """A kind of signature header. Usually the header's value is a prefix, followed by the HMAC-SHA-256 of the
+    request body in hexadecimal.
 
-    If `plain` is True, the header contains the secret itself instead.
+    If `plain` is True, the value is the secret itself.
     """
 
     header: str
@@ -39,8 +39,8 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether the value of a header is correct for the secret and the body. The comparison takes constant
-        time.
+        """Whether a header's value is correct for the secret and the request body. The comparison takes the
+        same time for all values.
         """
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
@@ -48,20 +48,22 @@ class Scheme:
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# Only the first of these headers that is present is checked. (GitHub sends X-Hub-Signature with an older
-# hash.)
+# If a request has several of these headers, only the first one in this list is checked. (GitHub also sends
+# X-Hub-Signature, but with an older hash.)
 SCHEMES = (
-    Scheme("X-Hub-Signature-256", "sha256="),  # GitHub, also Gitea and Forgejo
+    Scheme("X-Hub-Signature-256", "sha256="),  # sent by GitHub, and also by Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
     Scheme("X-Gitea-Signature"),
     Scheme("X-Gogs-Signature"),
-    Scheme("X-Hub-Signature", "sha256="),  # Bitbucket
+    Scheme("X-Hub-Signature", "sha256="),  # sent by Bitbucket
     Scheme("X-Gitlab-Token", plain=True),
 )
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError unless the request is signed with the secret."""
+    """Raise UnauthorizedError unless the request has a correct signature, which proves that its sender knows
+    the secret.
+    """
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
@@ -75,7 +77,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. `notices` notifies other machines about the pushed commit."""
+    """Register the handler. It uses `notices` to notify other machines about the pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -95,14 +97,16 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """Return the raw body, because the signature is computed from it. Raises PayloadTooLargeError."""
+    """Return the request body as bytes, as needed to verify the signature. Raises PayloadTooLargeError."""
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """Parse the body. It is JSON, or a form with JSON in the field `payload`. Raises ValidationError."""
+    """Parse the request body, which is JSON or a form whose field `payload` contains JSON. Raises
+    ValidationError.
+    """
     try:
         text = body.decode()
         if request.mimetype == FORM:
@@ -113,16 +117,16 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield each pushed branch with its commit. The commit is "" if it is unknown.
+    """Yield the name of each pushed branch, and the pushed commit. If the commit is unknown, it is "".
 
-    If the event is not a push, nothing is yielded.
+    Yields nothing if the git host reports something other than a push.
     """
     if not isinstance(told, dict):
         return
     ref = told.get("ref")
     if isinstance(ref, str) and ref.startswith(BRANCH_PREFIX):
         yield ref.removeprefix(BRANCH_PREFIX), _commit(told.get("after"))
-    push = told.get("push")  # Bitbucket
+    push = told.get("push")  # sent by Bitbucket
     changes = push.get("changes") if isinstance(push, dict) else None
     for change in changes if isinstance(changes, list) else ():
         new = change.get("new") if isinstance(change, dict) else None

@@ -1,4 +1,4 @@
-"""Registry of handlers. The operation ids in `server.api.operations.table` are its keys."""
+"""Registry of handlers. The keys are the operation ids from `server.api.operations.table`."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -11,14 +11,14 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. It is used as a decorator, for example `@handles("findUsers")`."""
+    """Registry of handlers. An instance is used as a decorator, for example `@handles("findUsers")`."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a handler for operations. The handler's arguments are the path's
-        variables.
+        """Return a decorator that registers a function as the handler for the given operations. The
+        function's arguments are the variables in the path.
 
         Raises KeyError if an operation id is unknown.
         """
@@ -31,5 +31,5 @@ class Handlers:
 
     @property
     def by_id(self) -> Mapping[str, Any]:
-        """The registered handlers by operation id."""
+        """The registered handlers. The keys are the operation ids."""
         return self._by_id

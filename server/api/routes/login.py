@@ -1,4 +1,4 @@
-"""Password checks, responses to logins, and the cookie with the refresh token."""
+"""Password checks, responses to successful logins, and the cookie that contains the refresh token."""
 
 import re
 from collections.abc import Mapping
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # request header; "httpOnly" asks for the cookie
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # request header; the value "httpOnly" asks for the cookie
 MAX_AGENT_CHARS = 1024
-# Patterns for browsers and systems in the User-Agent. The first match is used.
+# Regular expressions that detect the browser and the system in a User-Agent header. The first match is used.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -46,10 +46,11 @@ _SYSTEMS = {
 
 
 def prove_password(request: Request, body: object) -> User:
-    """Check the identifier and password in a body, and return the user. Attempts are rate-limited.
+    """Check the identifier and password in a request body, and return the user. The number of attempts is
+    limited.
 
-    Raises ValidationError and RateLimitError. Raises ApplicationError if the user is blocked or not
-    confirmed.
+    Raises ValidationError and RateLimitError. Raises ApplicationError if the user is blocked or has not
+    confirmed the email address.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -67,20 +68,23 @@ def prove_password(request: Request, body: object) -> User:
 
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
-    """Return an attempt for the account with this identifier. If no account has the identifier, the attempt
-    is for the identifier itself.
+    """Return a login attempt for the account with this user name or email address. If there is no such
+    account, the attempt is counted for the name or address itself.
     """
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return an attempt for the user's account. If `user` is None, the attempt is for the identifier."""
+    """Return a login attempt for a user's account. If `user` is None, the attempt is counted for the
+    identifier instead.
+    """
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count an attempt, and return the keys for which it was counted.
+    """Count a login attempt, and return the keys under which it was counted, such as the account and the IP
+    address.
 
     Raises RateLimitError if a limit is reached.
     """
@@ -91,13 +95,15 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a body, or "". If it is too long, it is truncated."""
+    """Return the `deviceId` in a request body, truncated to the maximum length. Returns "" if it is
+    missing.
+    """
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
 
 def refuse_unready(user: User, settings: Settings) -> None:
-    """Raise ApplicationError if the user is blocked or has not confirmed the e-mail address."""
+    """Raise ApplicationError if the user is blocked or has not confirmed the email address."""
     if user.blocked:
         raise ApplicationError("Your account has been blocked by an administrator")
     if settings.auth.confirm_email and not user.confirmed:
@@ -105,9 +111,9 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Return the response to a login by a user whose password was checked.
+    """Return the response for a user whose password has been checked.
 
-    `body` may contain a `deviceId`.
+    `body` is the request body, which may contain a `deviceId`.
     """
     settings, identities = state_of(request).settings, identities_of(request)
     shown = {"user": public_fields(user)}
@@ -120,8 +126,8 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return the response with an access token and a refresh token. The refresh token is in the body or in a
-    cookie.
+    """Return a response with an access token and a refresh token. The refresh token is sent in the body or in
+    a cookie (`in_cookie`).
     """
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
@@ -135,15 +141,15 @@ def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, 
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """Delete the cookie with the refresh token in the browser."""
+    """Make the browser delete the cookie that contains the refresh token."""
     _set_cookie(request, response, "", expires=0)
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether to send the refresh token in a cookie.
+    """Whether to send the refresh token in a cookie instead of the body.
 
-    This is the case if the settings or the request's header require it, or if the request itself contained a
-    refresh token in a cookie.
+    A cookie is used if the setting `auth.cookie` is on, if the request's header asks for it, or if the
+    request itself contained the cookie.
     """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
@@ -152,7 +158,7 @@ def in_cookie(request: Request, settings: Settings) -> bool:
 def read_sign_in(request: Request) -> object:
     """Parse the body of a sign-in request. Raises ValidationError.
 
-    If the sign-in sets a cookie, forms are rejected. Otherwise any website could make a browser submit a form
+    If `auth.cookie` is on, the body must be JSON. Otherwise any website could make a browser submit a form
     that signs the user in to someone else's account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
@@ -168,8 +174,8 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for the device in a User-Agent header, such as Firefox on Linux. Returns None if it is
-    unknown.
+    """Return a name for the device with this User-Agent header, such as "Firefox on Linux". Returns None if
+    the browser and the system are unknown.
     """
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None

@@ -1,4 +1,6 @@
-"""Handler for GET /overview: document counts by type, and the latest changes (docs/querying.md)."""
+"""Handler for GET /overview, which returns the number of documents of each type, and the latest changes
+(docs/querying.md).
+"""
 
 from flask import Response, request
 

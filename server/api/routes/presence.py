@@ -1,4 +1,6 @@
-"""Handlers for `/presence`. Presence is not stored in files, events or commits."""
+"""Handlers for `/presence`, which reports who is currently viewing a document. Presence is only in memory,
+not in files, events or commits.
+"""
 
 import re
 from collections.abc import Mapping
@@ -80,9 +82,9 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the requested type and document id.
+    """Return the type and the document id in the query parameters. Raises ValidationError.
 
-    "" means all types or all documents. Raises ValidationError.
+    If a parameter is missing, its value is "", which means all types or all documents.
     """
     for key in asked:
         if key not in PARAMETERS:
@@ -98,7 +100,7 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a body into a type, a document id, a locale and a field. Raises ValidationError and
+    """Parse a request body into a type, a document id, a locale and a field. Raises ValidationError and
     NotFoundError.
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
@@ -122,9 +124,9 @@ def _read_place(
 
 
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
-    """Return the type with this name. Raises ValidationError if there is none.
+    """Return the content type with this name. Raises ValidationError if it is not in `types`.
 
-    `types` contains the types for which the caller may see presence (`may_attend`).
+    `types` contains the content types for which the caller may see presence (`may_attend`).
     """
     if isinstance(name, str) and name in types:
         return types[name]

@@ -1,5 +1,5 @@
-"""Handlers for `/problems`. They return the same problems that `bifolio check` reports, and can fix some of
-them.
+"""Handlers for `/problems`. They return the problems that `bifolio check` reports, and can fix some of these
+problems.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ from server.service.write import Writes
 from server.site.check.served import Change, Checks, Found
 from server.site.site import Site
 
-CHECK_TIMEOUT_S = 3.0  # Maximum time that a request waits for a check.
+CHECK_TIMEOUT_S = 3.0  # Maximum time that a request waits until the site has been checked.
 _KEYS = ("path", "key", "before", "after")
 
 
@@ -80,7 +80,7 @@ def _fix_json(change: Change) -> dict[str, str | None]:
 
 
 def _read_fixes(body: Any) -> list[Change]:
-    """Parse a body into fixes. Raises ValidationError."""
+    """Parse a request body into the fixes to apply. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
@@ -90,7 +90,9 @@ def _read_fixes(body: Any) -> list[Change]:
 
 
 def _read_fix(given: Any, i: int) -> Change:
-    """Parse one fix, in the format that `GET /problems` returns. Raises ValidationError."""
+    """Parse one fix. It has the same format as a fix in the response to `GET /problems`. Raises
+    ValidationError.
+    """
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
@@ -99,8 +101,8 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Whether the value `name` in a fix is null. A missing `before` is treated as null, a missing `after` is
-    not.
+    """Whether the value `name` in a fix is null. If `before` is missing, it is treated as null, too. A
+    missing `after` is not.
     """
     if not isinstance(given, dict) or given.get(name) is not None:
         return False

@@ -58,17 +58,19 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the requested kind of content types. "" means both kinds. Raises ValidationError."""
+    """Return the kind of content types that the request asks for. Returns "" for both kinds. Raises
+    ValidationError.
+    """
     if value not in (None, "", "collectionType", "singleType"):
         raise ValidationError("kind must be one of the following values: collectionType, singleType")
     return str(value or "")
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return the times when the settings file was created and last changed.
+    """Return the times of the first and the last change to the settings file.
 
-    If the file is missing, both times are the time of the site's first commit. If there are no commits
-    either, both are the time when the site was loaded.
+    If the file is missing, both are the time of the site's first commit. If there are no commits either, both
+    are the time when the site was loaded.
     """
     committed = site.git.committed
     try:

@@ -1,4 +1,6 @@
-"""Handler for GET /search: ranked search in all documents that the caller may find (docs/search.md)."""
+"""Handler for GET /search, which searches all documents that the caller may find, and ranks the results
+(docs/search.md).
+"""
 
 from flask import Response, request
 

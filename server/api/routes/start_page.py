@@ -1,8 +1,8 @@
-"""Handlers for GET /. They return an overview of the site's content, as HTML for people and as JSON for
+"""Handler for GET /. It returns an overview of the site's content, as HTML for browsers and as JSON for
 programs.
 
-The overview contains only types that the caller may find. If the request has no credentials, these are the
-types that the public may find.
+The overview contains only content types that the caller may find. If the request has no credentials, these
+are the types that the public may find.
 """
 
 import re
@@ -26,7 +26,7 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-MAX_EXAMPLE_DOCUMENTS = 20  # Number of documents per type in which to look for examples.
+MAX_EXAMPLE_DOCUMENTS = 20  # For each type, the number of documents that are searched for examples.
 FILTERED_TYPES = (
     "enumeration",
     "string",
@@ -34,9 +34,9 @@ FILTERED_TYPES = (
     "boolean",
     "integer",
     "date",
-)  # attribute types for example filters, the best first
+)  # attribute types that example filters can use, the most suitable first
 MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
-MAX_SHORT_WORD_CHARS = 3  # Words up to this length are too short for an example.
+MAX_SHORT_WORD_CHARS = 3  # Words up to this length are not used as examples.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def bind(handles: Handlers) -> None:
     @handles("startFromApi", "startFromAdmin")
     def elsewhere() -> BaseResponse:
         _refuse_programs()
-        return redirect("./")  # a relative URL, because a proxy may add a path prefix
+        return redirect("./")  # The URL is relative, because a proxy may add a path prefix.
 
     @handles("startFromApiWithSlash", "startFromAdminWithSlash")
     def elsewhere_with_slash() -> BaseResponse:
@@ -69,15 +69,17 @@ def bind(handles: Handlers) -> None:
 
 
 def _refuse_programs() -> None:
-    """Raise NotFoundError if the path is below `/api` and the client prefers JSON."""
+    """Raise NotFoundError if the path is below `/api` and the client prefers JSON, because redirects from
+    there are only for browsers.
+    """
     if request.path.startswith("/api") and _wants_json():
         raise NotFoundError()
 
 
 def _wants_json() -> bool:
-    """Whether to respond in JSON.
+    """Whether the response should be JSON.
 
-    Browsers prefer text/html, but programs such as curl accept any media type.
+    Browsers prefer text/html, but programs such as curl accept any media type and receive JSON.
     """
     return request.accept_mimetypes.best_match(("application/json", "text/html")) != "text/html"
 
@@ -98,8 +100,8 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries that match documents. One has a filter, the other populates a
-    relation.
+    """Return up to two example queries that match some of the documents. One contains a filter, and the other
+    populates a relation.
     """
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
@@ -131,7 +133,9 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return an example for a search: the longest word in a text. Returns "" if all words are too short."""
+    """Return a word that can be used as an example for a search: the longest word in a text attribute.
+    Returns "" if all words are too short.
+    """
     texts = (
         _value(type_, document, a)
         for document in documents

@@ -1,4 +1,4 @@
-"""Handlers for media files under /api/upload. As in Strapi, the responses have no envelope."""
+"""Handlers for media files under /api/upload. The responses have no envelope, as in Strapi."""
 
 import tempfile
 import time
@@ -38,8 +38,9 @@ from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
-MAX_PARTS = 200  # Limit of files and fields per form. All files are open at once during parsing.
-MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together.
+# Maximum number of files and fields in a form. While the form is being parsed, all its files are open.
+MAX_PARTS = 200
+MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together, without files.
 ABANDONED_FILE_AGE_S = 3600
 
 
@@ -50,7 +51,9 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
-        """Return the caller and the parsed query for files. Raises ForbiddenError and ValidationError."""
+        """Return the caller, and the parsed query for a list of files. Raises ForbiddenError and
+        ValidationError.
+        """
         require_permission(request, "upload", action)
         caller = caller_of(request)
         return caller, read_file_query(caller, parameters(request), paged=paged)
@@ -109,8 +112,8 @@ def _with_cache_tags(response: Response, query: Query) -> Response:
 
 
 def _key(value: Any) -> str:
-    """Return the file id in the parameter `id`, or "". Raises ValidationError if the request contains several
-    ids.
+    """Return the file id in the query parameter `id`, or "" if it is missing. Raises ValidationError if the
+    request contains several ids.
     """
     if not isinstance(value, str | None):
         raise ValidationError("File id is required and must be a single value")
@@ -122,7 +125,9 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    """Return the files in a form. Each file is paired with its `fileInfo`. Raises ValidationError."""
+    """Return the files in a form. Each file is returned with its `fileInfo` from the form. Raises
+    ValidationError.
+    """
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
@@ -136,14 +141,18 @@ def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.Fil
 
 
 def _attachment(form: Form) -> Attachment | None:
-    """Return the document field to which a form attaches its files, or None."""
+    """Return the field of a document to which the uploaded files should be attached, or None if the form
+    specifies none.
+    """
     if not form.get("ref"):
         return None
     return Attachment(form["ref"], form.get("refId", ""), form.get("field", ""))
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files from interrupted uploads that have not changed for `ABANDONED_FILE_AGE_S`."""
+    """Delete files that remain from interrupted uploads. A file is deleted if it has not changed for
+    `ABANDONED_FILE_AGE_S`.
+    """
     for path in folder.glob("*"):
         with suppress(OSError):
             if path.stat().st_mtime < time.time() - ABANDONED_FILE_AGE_S:
@@ -152,10 +161,10 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the form in the request. Its files are streamed to disk.
+    """Context manager: parse the form in the request, and save its files in `folder`.
 
-    On exit, all files that have not been moved elsewhere are deleted. Raises StorageError if a file can't be
-    stored.
+    On exit, delete all files that have not been moved elsewhere. Raises StorageError if a file can't be
+    saved.
     """
     with ExitStack() as stack:
 
@@ -183,8 +192,8 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
 
 
 def _discard(file: Any) -> None:
-    """Close a received file, and delete it if it still exists."""
-    with suppress(OSError):  # Closing flushes, which fails if the disk is full.
+    """Close an uploaded file, and delete it if it still exists."""
+    with suppress(OSError):  # Closing a file writes the rest of its data, which fails if the disk is full.
         file.close()
     Path(file.name).unlink(missing_ok=True)
 

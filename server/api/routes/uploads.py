@@ -1,6 +1,6 @@
 """Handler for GET /uploads/….
 
-It returns media files from content/uploads/, from a bucket, or from a commit.
+It returns media files from content/uploads/, from a bucket, or from a past commit.
 """
 
 import os
@@ -15,7 +15,8 @@ from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
 FILE_MAX_AGE_S = 3600  # how long clients may cache files
-REDIRECT_MAX_AGE_S = 300  # how long clients may cache redirects; signed URLs are valid for longer
+# how long clients may cache redirects to a bucket; the signed URLs are valid for longer
+REDIRECT_MAX_AGE_S = 300
 
 
 def bind(handles: Handlers, files: MediaFiles) -> None:
@@ -26,11 +27,11 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        # If a file is currently not public, shared caches must not store it.
+        # Unless the public may currently read the file, shared caches must not store it.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
             response.cache_control.private = True
-        # SVG and HTML files may be displayed, but must not run scripts on the site's origin.
+        # Browsers may display SVG and HTML files, but must not run scripts in them with access to the site.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
@@ -41,8 +42,8 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return the response with a file. If the request asks for a range, the response contains only this
-    range.
+    """Return a response that contains a media file. If the request has a Range header, the response contains
+    only the requested range.
     """
     file = found.file
     size = os.fstat(file.fileno()).st_size

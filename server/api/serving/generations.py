@@ -1,10 +1,11 @@
-"""Generations of workers. All workers in a generation are forked from one process and share its memory.
+"""Generations of workers. All workers in a generation are forked from the same process, so they share its
+memory.
 
-If a change affects all of a large site, a new process loads the site and forks the next generation of
-workers. As soon as these workers can handle requests, the previous generation ends. The site is therefore
-read and stored in memory only once, not once per worker.
+If a change affects all documents in a large site, a new process loads the site and forks the next generation
+of workers. When these workers can handle requests, the previous generation ends. The site is therefore loaded
+only once, not once per worker.
 
-The first process does not load the site, because it could never free that memory.
+The server's first process does not load the site itself, because it could never free this memory.
 """
 
 import logging
@@ -29,19 +30,19 @@ from server.api.serving.takeover import Offer
 
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # How much longer a generation may take to end than its workers.
-_NEWS = struct.Struct("=cI")  # message, number of the generation
+MARGIN_S = 2.0  # When a generation is ending, it may take this much longer than its workers.
+_NEWS = struct.Struct("=cI")  # the message, and the generation's number
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation, as seen by its own processes. It has a number, which starts at 1, and two pipes to the
-    first process.
+    """A generation of workers, for use in the generation's own processes. It has a number (starting at 1),
+    and two pipes that connect it with the server's first process.
 
-    The first process writes to `leash` to retire the generation, and closes `leash` to end the generation.
-    The generation sends messages to the first process through `news`.
+    The first process writes to the pipe `leash` to retire the generation, and closes it to end the
+    generation. The generation sends messages to the first process through the pipe `news`.
     """
 
     number: int
@@ -49,8 +50,8 @@ class Generation:
     news: int
 
     def answers(self) -> None:
-        """Report that a worker in this generation can handle requests. The previous generation can then
-        retire.
+        """Report that a worker in this generation can handle requests. The first process then retires the
+        previous generation.
         """
         self._tell(_ANSWERS)
 
@@ -59,13 +60,15 @@ class Generation:
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
-        with suppress(OSError):  # The first process may have ended.
+        with suppress(OSError):  # This fails if the first process has ended.
             os.write(self.news, _NEWS.pack(what, self.number))
 
 
 @dataclass(slots=True)
 class _Process:
-    """The main process of a generation, and the first process's end of the generation's leash."""
+    """The main process of a generation, and the end of the generation's `leash` that the first process writes
+    to.
+    """
 
     number: int
     pid: int
@@ -74,12 +77,12 @@ class _Process:
 
 
 class Generations:
-    """Runs `serve` in one process per generation, until a signal ends all generations.
+    """Runs `serve` in one process for each generation, until a signal ends all generations.
 
-    - `ended` is called after a replaced generation has ended.
-    - `offer` lets another server take over the port. All generations then retire.
-    - `renew` renews the lease on the site's folder if a renewal is due. It returns the seconds until the next
-      call, or None if no further call is needed.
+    - `ended` is called when a generation has ended because a newer generation has replaced it.
+    - `offer` lets another server take over the port. In this case, all generations retire.
+    - `renew` renews the lease on the site's folder if necessary. It returns the seconds until the next call,
+      or None if no further call is needed.
     """
 
     def __init__(
@@ -104,8 +107,8 @@ class Generations:
     def run(self) -> int:
         """Run until a signal arrives or another server takes over. Return the exit status.
 
-        The exit status is 0, unless the first generation fails to start. In that case, its exit status is
-        returned.
+        The exit status is 0. Only if the first generation fails to start, its exit status is returned
+        instead.
         """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
@@ -122,15 +125,15 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it is due. If it is due later, return the seconds until then, otherwise
-        None.
+        """Fork the next generation if it was requested and is due. If it is not yet due, return the seconds
+        until then. Otherwise return None.
         """
         if not self._wanted or self._next is not None or self._leaving:
             return None
         left = self._due - time.monotonic()
         if left > 0:
             return left
-        self._wanted = False  # Requests during the start are dropped (`_hear`).
+        self._wanted = False  # While a generation is starting, `_hear` ignores further requests for one.
         try:
             self._next = self._fork()
         except OSError as error:
@@ -157,11 +160,12 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal sends these to all processes, but the first process ends the others.
+            # A terminal sends these signals to all processes. They are ignored here, because the first
+            # process ends the other processes.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
-            # Default actions rather than Python handlers: a forked process may receive SIGTERM before it can
-            # run Python code, and its parent would wait forever.
+            # The default actions are restored, because a forked process may receive SIGTERM before it can run
+            # a signal handler in Python. Its parent would then wait forever.
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self._offer.close()
@@ -181,7 +185,7 @@ class Generations:
             os._exit(status)
 
     def _hear(self) -> None:
-        """Handle messages from the generations."""
+        """Handle the messages that the generations have sent."""
         while True:
             try:
                 told = os.read(self._read, _NEWS.size)
@@ -200,8 +204,8 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation because another server is taking over. Open requests are finished
-        first.
+        """Retire the current generation, because another server is taking over. The generation first finishes
+        its open requests.
         """
         self._leaving = True
         self._offer.close()
@@ -213,7 +217,9 @@ class Generations:
             self._current = None
 
     def _reap(self) -> int | None:
-        """Reap processes that have ended. If the first generation failed to start, return its exit status."""
+        """Reap the processes that have ended. If the first generation failed to start, return its exit
+        status. Otherwise return None.
+        """
         for process in self._processes():
             pid, status = os.waitpid(process.pid, os.WNOHANG)
             if not pid:
@@ -237,7 +243,7 @@ class Generations:
         return None
 
     def _fail(self, what: str) -> None:
-        """Log that a generation has failed. Schedule the next generation after a pause."""
+        """Log that a generation has failed, and schedule another attempt after a pause."""
         if self._leaving:
             return
         self._failures += 1
@@ -249,7 +255,7 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations. After a timeout, send SIGKILL.
+        """Send SIGTERM to all generations, and SIGKILL to those that are still running after a timeout.
 
         If another signal arrives, send SIGTERM again.
         """

@@ -1,7 +1,9 @@
-"""Heartbeats of workers. Each worker increments a counter in memory that it shares with the supervisor.
+"""Heartbeats of workers. Each worker regularly increments a counter in memory that it shares with the
+supervisor.
 
-A worker can be suspended (SIGSTOP, a debugger) or hang in C code. It then still holds its locks and
-connections. Because its counter no longer changes, the supervisor can detect and replace the worker.
+A worker can be suspended (for example by SIGSTOP or a debugger) or hang in C code, while it still holds its
+locks and connections. In both cases its counter stops changing, so the supervisor can detect and replace the
+worker.
 """
 
 import mmap
@@ -11,14 +13,15 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# If this much time has passed since the last check, the supervisor itself was stopped or starved.
+# If more time than this has passed since the last check, the supervisor itself was suspended or got no
+# processor time.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The workers' counters. Workers are numbered from 1. The object must be created before the workers are
-    forked.
+    """The counters for all workers. Workers are numbered from 1. The object must be created before the
+    workers are forked.
     """
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
@@ -29,7 +32,9 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start a thread that increments a worker's counter. Call this in the worker itself."""
+        """Start a thread that increments the counter of a worker. Must be called in the worker's own
+        process.
+        """
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
 
     def _run(self, number: int) -> None:
@@ -39,11 +44,11 @@ class Heartbeats:
             time.sleep(interval_s)
 
     def expect(self, number: int, now: float) -> None:
-        """Start the timeout for a worker that is being started."""
+        """Start the timeout for a worker that is starting."""
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If the last check was long ago, restart all timeouts."""
+        """Read all counters. If the previous check was long ago, restart the timeouts for all workers."""
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)
@@ -52,7 +57,7 @@ class Heartbeats:
         self._checked_at = now
 
     def is_hung(self, number: int) -> bool:
-        """Whether a worker's counter had timed out at the last check."""
+        """Whether a worker's counter had not changed for too long at the last check."""
         return self._checked_at - self._changed_at[number] > self._timeout_s
 
     def _read(self, number: int) -> int:

@@ -1,15 +1,17 @@
-"""The HTTP server in one process. It consists of an event loop with connections, and calls a WSGI app.
+"""The HTTP server in one process. It runs an event loop that handles all connections, and calls a WSGI app.
 
 Each request runs in one of these places:
 
 - Short content reads run on the event loop, because passing them to a thread would take longer.
-- Longer reads run on two threads. More threads would not help, because Python threads slow each other down.
+- Longer reads run on two threads. More threads would not be faster, because Python threads slow each other
+  down.
 - Work that may block runs in a thread pool: costly reads, writes and logins.
-- Requests that may wait for a remote accounts database run in separate thread pools. Uploads run in a
-  separate pool too, because they wait until pictures are scaled.
+- Requests that may wait for a remote accounts database run in separate thread pools. Uploads run in another
+  separate pool, because they wait until pictures have been scaled.
 
-The event loop receives a request's body before it uses a thread, so slow clients do not occupy threads. A
-response is sent as fast as the client reads it. Only a part of a large file is in memory at a time.
+The event loop receives a request's body before it passes the request to a thread, so slow clients do not
+occupy threads. Responses are sent as fast as the client reads them. At any time, only a part of a large file
+is in memory.
 """
 
 import asyncio
@@ -44,34 +46,37 @@ from server.events.stream import Stream
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # for longer reads; one may be occupied by a costly read
-# Threads for work that may block. Costly reads use up to nine (server.index.budget), passwords six
-# (server.auth).
+COMPUTING_THREADS = 2  # threads for longer reads; a costly read may occupy one of them
+# Threads for work that may block. Costly reads use up to nine of them (server.index.budget), and password
+# checks up to six (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # Of WAITING_THREADS, a single client can't use this many.
+RESERVED_THREADS = 6  # A single client can use all WAITING_THREADS except this many.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
-CLIENT_GONE_STATUS = 499  # Status in the log if the client has disconnected.
-REFUSAL_PAUSE_S = 0.5  # Delay before rejecting a request on overload. It occupies no thread.
-MAX_CONNECTIONS = 4096  # Limit per process. At this limit, new clients wait until a connection closes.
-RESERVED_FILES = 200  # Number of file descriptors reserved for other uses than connections.
-CLOSE_NOTICE_S = 1.0  # How long responses have `Connection: close` before idle connections are closed.
-BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that wait to be accepted.
+CLIENT_GONE_STATUS = 499  # The status that is logged if the client has disconnected.
+# Delay before a request is rejected because of overload. No thread is occupied during this delay.
+REFUSAL_PAUSE_S = 0.5
+# Limit for one process. When it is reached, new clients wait until another connection closes.
+MAX_CONNECTIONS = 4096
+RESERVED_FILES = 200  # Number of file descriptors that are reserved for purposes other than connections.
+CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
+BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that are waiting to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
-MAX_JOINED_BYTES = 1024 * 1024  # Larger bodies in blocks, such as files, are not read into memory.
+# If a body consists of blocks, like a file, and is larger than this, it is not read into memory.
+MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """The open connections in a process. The keys are the clients' addresses and ports."""
+    """The open connections to a process, by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
 
     def add(self, one: Connection) -> None:
-        """Register a new connection."""
+        """Add a new connection."""
         self._open[one.name] = one
 
     def remove(self, one: Connection) -> None:
-        """Unregister a closed connection."""
+        """Remove a connection that was closed."""
         self._open.pop(one.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -81,13 +86,13 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unacknowledged bytes for each of the clients that is still connected.
-        Thread-safe.
+        """Return the number of bytes that each of the clients has not acknowledged. Clients that have
+        disconnected are omitted. Thread-safe.
         """
         found = {}
         for client in clients:
             one = self._open.get(client)
-            with suppress(OSError, ValueError):  # The connection may be closing.
+            with suppress(OSError, ValueError):  # This fails if the connection is closing.
                 if one is not None:
                     found[client] = one.unsent
         return found
@@ -100,7 +105,7 @@ class Connections:
 
 
 class _Response(NamedTuple):
-    """A response from the app. Large bodies and streams are sent in parts."""
+    """A response from the app. Large bodies and event streams are sent in parts."""
 
     status: int
     headers: list[Header]
@@ -108,10 +113,11 @@ class _Response(NamedTuple):
 
 
 class _Postponed(NamedTuple):
-    """A request that a thread pool must handle, with the reasons from a NeedsThreadPool.
+    """A request that must run in a thread pool, and the reasons why. The reasons are copied from a
+    NeedsThreadPool exception.
 
-    The exception is not kept: its traceback would keep what the app has rendered so far in memory while the
-    request waits.
+    The exception itself is not stored. While the request waits, its traceback would keep everything in memory
+    that the app has already rendered.
     """
 
     costly: bool
@@ -120,12 +126,12 @@ class _Postponed(NamedTuple):
 
 
 class HttpServer:
-    """HTTP server for a WSGI app. Several processes may share its listening socket.
+    """HTTP server for a WSGI app. Several processes can share the listening socket.
 
-    - `folder` is a function that creates the folder for large bodies.
-    - `hub` sends event streams.
-    - `observer` counts and logs requests.
-    - `connections` registers the open connections.
+    - `folder` is a function that creates the folder for large bodies and returns it.
+    - `hub` sends events to open event streams.
+    - `observer` counts requests, and can log them.
+    - `connections` contains the open connections.
     """
 
     def __init__(
@@ -145,8 +151,9 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver, self._large = Receiver(folder), LargeBodies(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
-        # Separate pools, because many requests may wait for a remote accounts database or for a git push, and
-        # must not delay the others. Keys: whether a request needs accounts, and whether it writes.
+        # There are separate pools, because many requests may be waiting for a remote accounts database or for
+        # a git push, and they must not delay the other requests. The keys are: whether a request needs
+        # accounts, and whether it is a write.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -156,19 +163,18 @@ class HttpServer:
         self._working: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
-        """Serve until SIGTERM arrives.
+        """Serve requests until SIGTERM arrives.
 
-        After SIGTERM, end all event streams, and finish each request of which any part has already arrived.
+        After SIGTERM, all event streams are ended. Each request that has begun to arrive is still finished.
         """
-        # `Connection.get_buffer` depends on the order in which this kind of event loop calls it.
+        # `Connection.get_buffer` relies on the order of calls in this kind of event loop.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, and let clients reconnect to another process. Then end as after
-        SIGTERM.
+        """Stop accepting connections, so that clients connect to another process. Then end as after SIGTERM.
 
-        For CLOSE_NOTICE_S, each response announces that its connection will be closed. After that, idle
+        For CLOSE_NOTICE_S, each response contains the header `Connection: close`. After that, idle
         connections are closed.
         """
         self.retiring = True
@@ -199,7 +205,9 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections and update the Date header, every STALL_CHECK_INTERVAL_S."""
+        """Close stalled connections and update the Date header. This is repeated every
+        STALL_CHECK_INTERVAL_S.
+        """
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
         for one in self._connections:
@@ -209,7 +217,7 @@ class HttpServer:
     # --- called by connections -------------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
-        """Register a new connection."""
+        """Register a new connection from a client."""
         self._connections.add(connection)
 
     def closed(self, connection: Connection) -> None:
@@ -219,7 +227,7 @@ class HttpServer:
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Handle a request on the event loop, or pass it to a thread."""
+        """Handle a request on the event loop, or make a thread handle it."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -260,7 +268,7 @@ class HttpServer:
             exchange.give_up()
 
     async def _compute(self, exchange: Exchange) -> None:
-        """Run a read that takes too long for the event loop, on a thread."""
+        """Run a read on a thread, because it takes too long for the event loop."""
         environ = exchange.environ
         response = await self._run_in(self._computing, environ, self._answer_or_postpone, environ)
         if isinstance(response, _Postponed):
@@ -269,7 +277,7 @@ class HttpServer:
             self._send(exchange, response)
 
     async def _wait(self, exchange: Exchange, postponed: _Postponed) -> None:
-        """Run a read that may block, in a thread pool. It stops if its client disconnects."""
+        """Run a read that may block in a thread pool. It is aborted if the client disconnects."""
         environ = exchange.environ
         del environ[IN_PLACE]
         if postponed.costly:
@@ -284,7 +292,8 @@ class HttpServer:
         """Handle a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
-        if NO_TURN in environ:  # Delay the response, because immediate retries would increase the load.
+        # The response is delayed, because clients that retry immediately would increase the load.
+        if NO_TURN in environ:
             await asyncio.sleep(REFUSAL_PAUSE_S)
         self._send(exchange, response)
 
@@ -303,7 +312,7 @@ class HttpServer:
             self._observer.end(environ, 400)
             return
         except ApiError as error:
-            # A traceback's frames would refer to the connection, and keep it open.
+            # The traceback is removed, because its frames refer to the connection and would keep it open.
             environ[REFUSED] = error.with_traceback(None)
             await self._answer_soon(exchange)
             return
@@ -313,7 +322,9 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in the appropriate thread pool. Returns a future for the result."""
+        """Run a function for a request in the thread pool for requests of its kind. Return a future for the
+        result.
+        """
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
             pool = self._waiting
@@ -326,7 +337,9 @@ class HttpServer:
         return asyncio.wrap_future(pool.submit(client, work, *args), loop=self._loop)
 
     def _answer_or_postpone(self, environ: Environ) -> _Response | _Postponed | None:
-        """Return the app's response, or None if the client has disconnected."""
+        """Return the app's response, or the reasons why the request must run in a thread pool. Returns None
+        if the client has disconnected.
+        """
         try:
             return self._answer(environ)
         except NeedsThreadPool as error:
@@ -382,7 +395,7 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Let a hub send an event stream to a client. Does nothing if the client has already disconnected."""
+    """Let a hub send an event stream to a client. Do nothing if the client has already disconnected."""
     if exchange.is_left:
         exchange.end()
         return
@@ -398,10 +411,11 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise the limit for open files to its maximum. Return how many connections this limit allows.
+    """Raise this process's limit for open files to its maximum. Return how many connections are possible
+    within this limit.
 
-    RESERVED_FILES are subtracted from the limit. Each connection may need two files: its socket, and a file
-    for the body that it sends or receives.
+    RESERVED_FILES are subtracted first. Each connection is counted as two files: its socket, and a file for
+    the body that is being received or sent.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES

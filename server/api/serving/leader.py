@@ -1,4 +1,4 @@
-"""The leader: the one worker that runs the background jobs for the whole server.
+"""The leader, which is the one worker that runs the background jobs for the whole server.
 
 To add a job, write a class in the package to which the job belongs, add its intervals to `server.jobs.job`,
 and yield the job in `jobs_of`.
@@ -25,23 +25,27 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until no other worker is the leader. It then runs the jobs until it is stopped."""
+    """A thread that waits until there is no other leader. Its process then becomes the leader, and the thread
+    runs the jobs until it is stopped.
+    """
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
         """`make_runner` is called when this process becomes the leader.
 
-        The thread waits `pause_s` seconds before it first tries to become the leader.
+        The thread waits for `pause_s` seconds before its first attempt to become the leader.
         """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="leader", daemon=True)
 
     def start(self) -> None:
-        """Start waiting to become leader."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, so that another worker can become the leader. Wait up to 5 s until the jobs stop."""
+        """Stop the jobs, so that another worker can become the leader. Wait up to 5 s until they have
+        stopped.
+        """
         self._stop.set()
         self._thread.join(timeout=5)
 
@@ -58,7 +62,7 @@ class Leader:
 def jobs_of(
     opened: OpenSite, watched: Watched, limited: CountTable, report: Report, tell: Callable[[str], None]
 ) -> Iterator[Job]:
-    """Yield the jobs for a site. `tell` is called with progress messages about the search index."""
+    """Yield the jobs for a site. `tell` is called with messages about the progress of the search index."""
     site, past, timing = opened.site, opened.past, opened.timing
     settings = site.state.settings
     yield Watcher(site, timing, report)
@@ -67,7 +71,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # A server of a past commit does not deliver, fetch or push.
+    if not past.held:  # If a past commit is served, nothing is delivered, fetched or pushed.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
@@ -78,7 +82,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each job starts as soon as the settings require it."""
+    """Yield the jobs that connect to other servers. Each job becomes active when the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

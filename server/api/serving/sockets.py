@@ -1,4 +1,6 @@
-"""Accepting of connections from a shared listening socket, and counting of unacknowledged bytes."""
+"""Accepting connections from a shared listening socket, and counting bytes that clients have not
+acknowledged.
+"""
 
 import asyncio
 import socket
@@ -8,14 +10,14 @@ from collections.abc import Callable
 from fcntl import ioctl
 from typing import Any
 
-_SIOCOUTQ = 0x5411  # Linux: ioctl for the number of unacknowledged bytes
-_SO_NWRITE = 0x1024  # macOS: the same, as a socket option
+_SIOCOUTQ = 0x5411  # Linux: the ioctl that returns the number of unacknowledged bytes
+_SO_NWRITE = 0x1024  # macOS: the socket option for the same number
 _INT = struct.Struct("=i")
-_BACKOFF_S = 0.2  # Pause if file descriptors or memory run out.
+_BACKOFF_S = 0.2  # Pause before the next attempt if file descriptors or memory run out.
 
 
 def unsent_bytes(connection: Any) -> int:
-    """Return the number of bytes that a client has not acknowledged.
+    """Return the number of sent bytes that a client has not acknowledged yet.
 
     Raises OSError if the socket is closed.
     """
@@ -25,16 +27,16 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Accepts connections from a listening socket that several processes share. The number of open
-    connections is limited.
+    """Accepts connections from a listening socket that several processes share, up to a maximum number of
+    open connections.
 
-    The acceptor accepts one connection at a time. While this process is busy, idle processes can therefore
-    accept the next connections.
+    The acceptor accepts only one connection at a time. While this process is busy, other processes can
+    therefore accept the next connections.
     """
 
     def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
-        """`make` is a function that creates the protocol for a connection. `most` is the maximum number of
-        open connections.
+        """`make` is a function that creates the asyncio protocol for a new connection. `most` is the maximum
+        number of open connections.
         """
         self._loop = asyncio.get_running_loop()
         self._listener, self._make, self._room = listener, make, most
@@ -53,7 +55,9 @@ class Acceptor:
         self._pause()
 
     def left(self) -> None:
-        """Record that a connection was closed, so that another connection can be accepted."""
+        """Record that a connection was closed. If the maximum number had been reached, another connection can
+        now be accepted.
+        """
         self._room += 1
         self.start()
 
@@ -66,7 +70,7 @@ class Acceptor:
         try:
             connection, _ = self._listener.accept()
         except (BlockingIOError, InterruptedError, ConnectionError):
-            return  # Another process accepted it first, or the client disconnected.
+            return  # Another process has accepted the connection first, or the client has disconnected.
         except OSError:
             self._pause()
             self._loop.call_later(_BACKOFF_S, self.start)
@@ -82,6 +86,6 @@ class Acceptor:
     async def _connect(self, connection: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make, connection)
-        except OSError:  # The client disconnected.
+        except OSError:  # The client has already disconnected.
             connection.close()
             self.left()

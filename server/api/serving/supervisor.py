@@ -1,11 +1,11 @@
-"""Supervisor for a server's workers. It forks the workers, and replaces each worker that ends.
+"""Supervisor for a server's workers. It forks the workers, and replaces each worker that ends unexpectedly.
 
-If a worker's heartbeat stops, the worker may be hanging or suspended while it holds locks and connections.
-The supervisor kills and replaces this worker. Otherwise the worker could continue later and acknowledge a
-write.
+If a worker's heartbeat stops, the worker may hang or be suspended while it holds locks and connections. The
+supervisor kills and replaces this worker. Otherwise the worker could resume later and acknowledge a write
+that is outdated.
 
-A worker that ends early is replaced after a pause, and the pause becomes longer with each early end. If
-workers keep failing, the server therefore stays up, logs the reason, and uses few resources. If the
+If a worker ends soon after its start, it is replaced after a pause, which becomes longer with each such end.
+If workers keep failing, the server therefore logs the reason and continues, but uses few resources. If the
 supervisor itself ends for any reason, its workers end too.
 """
 
@@ -26,32 +26,33 @@ from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("bifolio")
 
-BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)  # Pauses before a restart, by the number of consecutive early ends.
-MIN_UPTIME_S = 60.0  # A worker that runs for less time has ended early.
-RETIREMENT_TIMEOUT_S = 600.0  # How long retired workers may take to finish.
-STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests.
+# Pauses before a worker is restarted, by the number of its consecutive early ends.
+BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
+MIN_UPTIME_S = 60.0  # If a worker runs for less time than this, its end is early.
+RETIREMENT_TIMEOUT_S = 600.0  # How long workers may take to finish after they were retired.
+STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `pid` is 0 if no worker is running. `at` is the time when the worker started,
-    or when it may be restarted.
+    """The slot for one worker. `pid` is 0 if no worker is running. `at` is the time when the worker was
+    started or, if it is not running, when it may be restarted.
     """
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # number of early ends and failed starts in a row
-    is_hung: bool = False  # whether it was killed because its heartbeat stopped
+    deaths: int = 0  # number of consecutive early ends and failed starts
+    is_hung: bool = False  # whether the worker was killed because its heartbeat stopped
 
 
 class Supervisor:
     """Runs `work` in `count` processes until a signal ends all of them.
 
-    A byte on `leash` (see `generations`) retires the workers: each worker calls `retire`, finishes its open
-    requests and ends. If the other end of the leash is closed, the supervisor ends.
+    `leash` is a pipe (see `generations`). When it contains a byte, each worker calls `retire`, finishes its
+    open requests and ends. When its other end is closed, the supervisor ends.
     """
 
     def __init__(
@@ -65,14 +66,14 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # Pipe to the workers. A byte retires a worker. The pipe closes when the supervisor ends.
+        # A pipe to the workers. Each byte retires one worker. The pipe is closed when the supervisor ends.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run and replace workers until SIGTERM, SIGINT or SIGHUP arrives.
+        """Run the workers, and replace those that end, until SIGTERM, SIGINT or SIGHUP arrives.
 
-        The workers then receive SIGTERM and can use up to STOP_TIMEOUT_S to finish open requests. A second
-        signal kills them immediately.
+        The workers then receive SIGTERM, and have up to STOP_TIMEOUT_S to finish their open requests. A
+        second signal kills them immediately.
         """
         leash = () if self._leash is None else (self._leash,)
         with arriving_signals(lambda: leash) as arrived:
@@ -94,7 +95,9 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers. Wait until they have ended, a signal arrives, or the timeout expires."""
+        """Retire all workers. Wait until they have ended, but not longer than the timeout or until a signal
+        arrives.
+        """
         os.write(self._lifeline[1], b"." * len(self._living()))
         deadline = time.monotonic() + RETIREMENT_TIMEOUT_S
         while self._living() and (left := deadline - time.monotonic()) > 0:
@@ -105,7 +108,9 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf`."""
+        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf` if all are
+        running.
+        """
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
         for place in missing:
@@ -114,7 +119,7 @@ class Supervisor:
         return min((place.at - now for place in missing if not place.pid), default=math.inf)
 
     def _start(self, place: _Place, now: float) -> None:
-        """Fork a worker. If the fork fails, schedule another attempt."""
+        """Fork a worker. If this fails, schedule another attempt."""
         try:
             self._heartbeats.expect(place.number, now)
             place.pid, place.at = self._fork(place.number), now
@@ -125,7 +130,7 @@ class Supervisor:
             log.error("worker %d can't start: %s; retrying in %d s", place.number, error.strerror, pause)
 
     def _kill_hung(self) -> None:
-        """Kill workers whose heartbeats have stopped. SIGKILL also ends suspended processes."""
+        """Kill the workers whose heartbeats have stopped. SIGKILL ends a process even if it is suspended."""
         now = time.monotonic()
         self._heartbeats.check(now)
         for place in self._living():
@@ -137,7 +142,7 @@ class Supervisor:
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Block signals until the worker has set its handlers.
+        # Signals are blocked until the worker has set its signal handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -154,7 +159,8 @@ class Supervisor:
             for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
-                # Ctrl-C reaches all processes, but the supervisor ends the workers.
+                # Ctrl-C sends SIGINT to all processes. It is ignored here, because the supervisor ends the
+                # workers.
                 (signal.SIGINT, signal.SIG_IGN),
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
@@ -174,8 +180,8 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap workers that have ended. Log each of them, unless the server is stopping all workers."""
-        multiprocessing.active_children()  # This reaps other child processes.
+        """Reap the workers that have ended. Log each of them, unless the server is stopping all workers."""
+        multiprocessing.active_children()  # This also reaps child processes that are not workers.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -198,12 +204,14 @@ class Supervisor:
 
 
 def _pause(place: _Place) -> int:
-    """Return the seconds to wait before replacing a failed worker."""
+    """Return how many seconds to wait before a failed worker is replaced."""
     return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
-    """Describe how a process ended, given its `waitpid` status."""
+    """Return a description of how a process ended, such as the signal. `status` is the value from
+    `waitpid`.
+    """
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
         return f"ended with status {code}"
@@ -220,9 +228,9 @@ def arriving_signals(
 ) -> Iterator[Callable[[float | None], bytes]]:
     """Context manager: catch signals, and return a function that waits for them.
 
-    The function waits up to the given number of seconds, and returns the numbers of the received signals. It
-    also returns as soon as one of the descriptors in `beside` becomes readable. If an end signal is already
-    ignored (nohup), it stays ignored.
+    The argument of this function is the maximum number of seconds to wait. It returns the numbers of the
+    received signals. It returns earlier if one of the file descriptors in `beside` becomes readable. If the
+    process was started with an end signal ignored (nohup), this signal remains ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -251,7 +259,7 @@ def arriving_signals(
 
 
 def _do_nothing(*_: object) -> None:
-    """Handle a signal. Its number is read from the wakeup descriptor."""
+    """Handle a signal by doing nothing, because its number is read from the wakeup file descriptor."""
 
 
 def _readable(descriptor: int) -> bool:
@@ -259,15 +267,16 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Retire this worker if a byte arrives on the lifeline. End the worker if the supervisor's end of the
-    lifeline is closed.
+    """Wait for the supervisor. If it writes a byte to the pipe `lifeline`, retire this worker. If it closes
+    the pipe, end this worker.
 
-    The worker is ended with SIGTERM. If it is still running after STOP_TIMEOUT_S, it is killed.
+    To end the worker, SIGTERM is used, and SIGKILL after STOP_TIMEOUT_S.
     """
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        closed.register(lifeline, 0)  # Poll only for the close: remaining bytes are for other workers.
+        # From now on, wait only until the pipe is closed. Bytes that remain in it are for other workers.
+        closed.register(lifeline, 0)
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(STOP_TIMEOUT_S)

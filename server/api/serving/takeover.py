@@ -1,12 +1,12 @@
-"""Takeover of a running server's port by another server for the same site. No request is rejected during a
-takeover.
+"""Takeover of a running server's port by another server for the same site. During a takeover, no request is
+rejected.
 
 The first process of a server offers its listening socket through a Unix socket in `.bifolio/`. Only the user
 who runs the server can access this Unix socket. A takeover has these steps:
 
 - The new server requests the listening socket, and loads the site.
-- When the new server can handle requests, it notifies the old server. The old server then retires like a
-  replaced generation.
+- When the new server can handle requests, it notifies the old server. The old server then retires its
+  workers.
 - In the meantime, both servers accept connections from the same queue, so no connection is lost.
 
 If the new server fails to start, the old server continues. A client that connects to the Unix socket but
@@ -26,37 +26,38 @@ from pathlib import Path
 from server.errors import SetupError
 from server.paths import state_folder
 
-HANDOVER_TIMEOUT_S = 5.0  # How long to wait for the running server to hand over its socket.
-READY_TIMEOUT_S = 300.0  # How long a new server may take to start before another one may take over.
-BACKLOG_CONNECTIONS = 8  # Maximum number of connections that have sent nothing yet.
+HANDOVER_TIMEOUT_S = 5.0  # Maximum time to wait until the running server hands over its socket.
+READY_TIMEOUT_S = 300.0  # If a new server takes longer than this to start, another server may take over.
+BACKLOG_CONNECTIONS = 8  # Maximum number of connections to the Unix socket that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # names of Unix sockets in .bifolio/
-_HANDED, _BUSY = b".", b"b"  # sent together with the socket; sent if another server is already taking over
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # names of the Unix sockets in .bifolio/
+# first: sent together with the socket; second: sent if another server is already taking over
+_HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A listening socket that was received from another server. The other server continues until `answer` is
-    called.
+    """A listening socket that was received from a running server. The running server continues until `answer`
+    is called.
     """
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
         self.listener, self._other = listener, other
 
     def answer(self) -> None:
-        """Notify the other server that this server can now handle requests."""
-        with suppress(OSError):  # The other server may have ended.
+        """Notify the running server that this server can now handle requests."""
+        with suppress(OSError):  # This fails if the running server has ended.
             self._other.send(_READY)
 
     def close(self) -> None:
-        """Cancel the takeover. The other server continues."""
+        """Cancel the takeover. The running server continues."""
         self.listener.close()
         self._other.close()
 
 
 def take_over(root: Path, port: int) -> Taken | None:
-    """Return the listening socket of the running server for the site at `root`. Returns None if no server is
-    running.
+    """Request the listening socket from the server that is running for the site at `root`, and return it.
+    Returns None if no server is running.
 
     Raises SetupError if the running server does not hand over its socket.
     """
@@ -94,18 +95,22 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer to hand over its listening socket to a new server. Used in the first process."""
+    """A server's offer to hand over its listening socket to a new server. It is used in the server's first
+    process.
+    """
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
-        self._silent: list[socket.socket] = []  # connections that have sent nothing yet
-        self._taker: socket.socket | None = None  # connection to the server that received the socket
-        self._since = 0.0  # when it received the socket
-        self._made: tuple[int, int] | None = None  # identity of the file that `open` created
+        self._silent: list[socket.socket] = []  # connections that have not sent anything yet
+        # connection to the server that has received the listening socket
+        self._taker: socket.socket | None = None
+        self._since = 0.0  # when this server received the listening socket
+        # inode number and timestamp of the file that `open` created
+        self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer. It replaces the previous server's offer."""
+        """Start the offer. If the previous server still has an offer, replace it."""
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -113,30 +118,30 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # It is renamed once it is listening.
+                begun = f"{path}.new"  # The socket is renamed once it is listening.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # Without the offer, the server works, but can't be taken over.
+        except OSError:  # Without an offer, the server works, but no other server can take over its port.
             asked.close()
             return
         self._asked = asked
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors to wait for."""
+        """Return the file descriptors that become readable when `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Handle requests for the listening socket. Returns True when a new server has taken over."""
+        """Handle requests for the listening socket. Returns True once a new server has taken over."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
                     return True
-                self._let_go()  # The new server ended before it was ready.
+                self._let_go()  # The new server has ended before it was ready.
         if self._asked is not None:
             with suppress(OSError):
                 self._silent.append(self._asked.accept()[0])
@@ -152,16 +157,16 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Close this process's copy of the offer. If this process was forked, the first process still offers
-        the socket.
+        """Close the offer in this process. If this process was forked, the offer remains open in the first
+        process.
         """
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Remove the file of the Unix socket, unless another server has replaced the file. Used in the first
-        process.
+        """Delete the file of the Unix socket, unless another server has already replaced it. Used in the
+        first process.
         """
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
@@ -176,7 +181,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Returns whether the socket was sent."""
+        """Send the listening socket to another server. Return False if it was not sent."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -184,7 +189,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # Two takeovers at once would leave two servers.
+                other.send(_BUSY)  # If two servers took over at once, both would be running afterwards.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -195,15 +200,15 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return a file's identity: its inode number and its timestamp. The timestamp is needed because file
-    systems may reuse inode numbers.
+    """Return a file's inode number and timestamp, which identify the file. The timestamp is needed because
+    file systems may reuse inode numbers.
     """
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
 
 
 def sweep_sockets(root: Path) -> None:
-    """Remove Unix sockets on which no server is listening, such as sockets left behind by killed servers."""
+    """Delete Unix sockets on which no server is listening, for example because the server was killed."""
     with suppress(OSError):
         folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -218,7 +223,7 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if the other server has ended.
+    """Return a message from another server, or b"" if that server has ended.
 
     Raises BlockingIOError if no message has arrived yet.
     """
@@ -230,10 +235,10 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """Context manager: yield a short path to the Unix socket, which refers to the folder by its file
-    descriptor.
+    """Context manager: yield a short path to the Unix socket. It contains a file descriptor for the folder
+    instead of the folder's path.
 
-    Paths of Unix sockets are limited to 107 bytes, so the full path may be too long.
+    Paths to Unix sockets are limited to 107 bytes, so the full path may be too long.
     """
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:

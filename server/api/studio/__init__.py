@@ -1,1 +1,1 @@
-"""The studio: the page for editors at /studio, and the sign-in to this page (docs/studio.md)."""
+"""The studio, which is the web page for editors at /studio, and signing in to this page (docs/studio.md)."""

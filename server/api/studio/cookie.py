@@ -1,13 +1,15 @@
 """The studio's session cookie.
 
-Browsers also send cookies with requests from other sites' pages. The cookie therefore authenticates a request
-only if all of these conditions are met (docs/studio.md). Otherwise the cookie is ignored.
+Browsers also send this cookie with requests from pages of other sites. The cookie therefore authenticates a
+request only if all of these conditions are met (docs/studio.md):
 
-- The request has the header `Bifolio-Studio`. If a page has a different origin, it can only send this header
-  together with a cookie if `api.cors` lists the page's origin.
-- The browser reports that the request comes from a page with the server's own origin. This excludes all other
-  origins, including the origins in `api.cors`.
-- The request has no `Authorization` header. If it has one, this header identifies the caller.
+- The request has the header `Bifolio-Studio`. A page with a different origin can send this header together
+  with the cookie only if `api.cors` lists the page's origin.
+- According to the browser, the request comes from a page with the server's own origin. This excludes all
+  other origins, including those in `api.cors`.
+- The request has no `Authorization` header. If there is one, it identifies the caller instead.
+
+Otherwise the cookie is ignored.
 """
 
 from typing import TYPE_CHECKING
@@ -28,14 +30,14 @@ OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
 
 
 def use_cookie(environ: Environ) -> None:
-    """Authenticate a request from the studio by its cookie.
+    """If a request comes from the studio, authenticate it by its cookie.
 
     Raises ForbiddenError if the request comes from a page with a different origin. Raises UnauthorizedError
     if the cookie belongs to the owner and the request comes from another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
-        del environ["HTTP_AUTHORIZATION"]  # Clients must not use this internal scheme.
+        del environ["HTTP_AUTHORIZATION"]  # This scheme is internal, so clients must not use it.
     if HEADER not in environ or "HTTP_AUTHORIZATION" in environ or path.startswith(f"{PATH}/"):
         return
     value = read_cookie(environ)
@@ -50,8 +52,8 @@ def use_cookie(environ: Environ) -> None:
 def require_own_page(environ: Environ) -> None:
     """Raise ForbiddenError unless the request comes from a page with the server's own origin.
 
-    On connections that browsers consider secure, browsers report the origin in `Sec-Fetch-Site`. On other
-    connections, they send `Origin`, at least with writes.
+    Browsers report the page's origin in `Sec-Fetch-Site` if they consider the connection secure. Otherwise
+    they send `Origin`, at least with writes.
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
@@ -65,21 +67,21 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request comes from this machine and was sent to a loopback host name or address."""
+    """Whether a request comes from the same machine, and its URL contains a loopback host name or address."""
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
-    except ValueError:  # The Host header is invalid.
+    except ValueError:  # This happens if the Host header is invalid.
         return False
     return is_loopback(environ.get("REMOTE_ADDR", "")) and is_loopback(name)
 
 
 def host_of(environ: Environ) -> str:
-    """Return the host and port to which a request was sent."""
+    """Return the host and port in the request's URL."""
     return str(environ.get("HTTP_HOST", "")).lower()
 
 
 def read_cookie(environ: Environ) -> str:
-    """Return the value of the cookie, or "" if the request has no cookie."""
+    """Return the value of the studio's cookie, or "" if the request does not contain it."""
     name = _name(environ)
     for part in environ.get("HTTP_COOKIE", "").split(";"):
         key, _, value = part.strip().partition("=")
@@ -89,7 +91,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the cookie in a response. If the value is empty, the cookie is deleted."""
+    """Set the studio's cookie in a response. If `value` is empty, the cookie is deleted."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -103,13 +105,13 @@ def set_cookie(request: "Request", response: "Response", value: str, lifetime_s:
 
 
 def _scheme(environ: Environ) -> str:
-    """Return the scheme in the Authorization header, or ""."""
+    """Return the scheme in the Authorization header, such as `Bearer`, or "" if there is none."""
     return str(environ.get("HTTP_AUTHORIZATION", "")).partition(" ")[0]
 
 
 def _name(environ: Environ) -> str:
-    """Return the cookie's name. It includes the port, because all servers on the same host share their
-    cookies.
+    """Return the cookie's name. It contains the port, because browsers send the same cookies to all servers
+    on a host.
     """
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

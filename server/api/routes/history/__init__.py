@@ -1,1 +1,1 @@
-"""Handlers for /history: commits, differences between versions, blame, and restore."""
+"""Handlers for /history: commits, differences between versions, blame, and restoring earlier versions."""

@@ -1,4 +1,4 @@
-"""The history of a document as JSON: its versions, their differences, and blame."""
+"""The history of a document as JSON: its versions, the differences between them, and blame."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,16 +16,16 @@ from server.service.history import DocumentHistory, Histories
 from server.service.render import dumps
 from server.storage.git.log import Commit
 
-MessageOf = Callable[[Commit], str]  # returns the part of a commit's message that the caller may read
+MessageOf = Callable[[Commit], str]  # returns the part of a commit message that the caller may read
 
 
 def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
-    """Return the JSON for one version in a list. `values` contains the attributes' values before and after
-    it.
+    """Return the JSON for one version in a document's history. `values` contains the attributes' values
+    before and after this version was committed.
 
-    `attributes` is None if the file with the version can't be read.
+    The key `attributes` lists the changed attributes. It is None if one of the two files can't be read.
     """
     commit = version.commit
     unread = any(
@@ -42,14 +42,14 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return JSON with a commit's id, author and date. Uncommitted changes have only a date."""
+    """Return JSON with a commit's id, author and date. For uncommitted changes, only the date is set."""
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return the JSON for changed attributes. It contains both values, and a line diff for multi-line
-    strings.
+    """Return the JSON for changed attributes. It contains both values of each attribute and, for multi-line
+    strings, a line-by-line diff.
     """
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
@@ -58,7 +58,7 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the differences between two commits, or between a commit and the current files."""
+    """Return the differences in a document between two commits, or between a commit and the current files."""
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -78,7 +78,9 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the commit that last changed each attribute. For texts, return the commit for each line too."""
+    """Return the commit that last changed each attribute. For multi-line texts, also return the commit that
+    last changed each line.
+    """
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
     data = {name: _blamed(each, commits, budget) for name, each in found.attributes.items()}
@@ -91,8 +93,8 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for the commits that last changed an attribute and its lines. `commits` contains JSON
-    by commit id.
+    """Return the JSON for one attribute: the commit that last changed it, and the commit that last changed
+    each line of its text. `commits` contains the JSON for each commit id.
 
     Raises LimitError if the response would become too large.
     """
@@ -105,5 +107,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# Handlers by the last path segment.
+# The function for each last path segment.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

@@ -102,7 +102,7 @@ def bind(handles: Handlers, site: Site, past: PastStates, writes: Writes) -> Non
         return restore(history(api_id, document_id, "restore"))
 
     def restore(one: DocumentHistory) -> Response:
-        histories.require_restore(one)  # Check permissions before reading the body.
+        histories.require_restore(one)  # The permission is checked before the body is read.
         at, status, fields = _restoring(read_body(request), one.attributes)
         if_match, message = request.headers.get("If-Match"), message_of(request)
         result = histories.restore(
@@ -142,7 +142,8 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a body into the commit, the status ("" if it is missing) and the attributes to restore.
+    """Parse a request body into the commit, the status and the attributes to restore. If the body contains no
+    status, it is "".
 
     Raises ValidationError.
     """

@@ -1,4 +1,4 @@
-"""Lists in /history as JSON: the commits to the site, and the deleted documents."""
+"""Lists in /history as JSON: all commits to the site, and all deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,11 +16,13 @@ from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
 
-MAX_DOCUMENTS = 100  # Maximum number of documents listed per commit.
+MAX_DOCUMENTS = 100  # Maximum number of documents that are listed for a commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
-    """Parse the parameters for `Histories.commits`. Raises ValidationError."""
+    """Parse the query parameters `since`, `author` and `type` into arguments for `Histories.commits`. Raises
+    ValidationError.
+    """
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
@@ -29,9 +31,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit. It includes up to `MAX_DOCUMENTS` of the documents that the commit
-    changed.
-    """
+    """Return the JSON for a commit. It lists up to `MAX_DOCUMENTS` documents that the commit changed."""
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -54,7 +54,9 @@ MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
-    """Whether a request asks for deleted documents. Raises ValidationError."""
+    """Whether a request has the parameter `deleted=true`. Raises ValidationError if it has a different
+    value.
+    """
     if params.get("deleted") not in (None, "true"):
         raise ValidationError('deleted must be "true"')
     return "deleted" in params
@@ -68,7 +70,7 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents, with the titles that they had before deletion. Raises
+    """Return the JSON for deleted documents. Each has the title from before the document was deleted. Raises
     LimitError.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget)

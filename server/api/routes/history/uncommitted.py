@@ -1,4 +1,4 @@
-"""Handlers that list, diff and commit uncommitted changes."""
+"""Handlers that list uncommitted changes, return them as a diff, and commit them."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,7 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the files with uncommitted changes, and the changed attributes in each file."""
+    """Return the list of files with uncommitted changes, and the changed attributes in each file."""
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,8 +44,8 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the changes in a file, attribute by attribute. Callers with full access also get them line by
-    line.
+    """Return the uncommitted changes to a file, attribute by attribute. Callers with full access also receive
+    a line-by-line diff.
     """
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
@@ -56,16 +56,20 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit the requested files, with the caller as author."""
+    """Commit the requested files. The caller becomes the author of the commit."""
     past.require_commits()
     message, files = _wanted(read_body(request))
-    message_of(request)  # The body has the message. If the header has one too, this checks its length.
+    # The commit message comes from the body. This only checks the length of the message in the header, if
+    # any.
+    message_of(request)
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a body into the commit message and the file paths. Raises ValidationError."""
+    """Parse a request body into the commit message and the paths of the files to commit. Raises
+    ValidationError.
+    """
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
@@ -78,14 +82,18 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when writes are committed: "off", "each", or a delay such as "30s"."""
+    """Return when the server commits writes: "off" (never), "each" (immediately), or the delay, such as
+    "30s".
+    """
     if after is None:
         return "off"
     return f"{after.total_seconds():g}s" if after else "each"
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """Return the JSON for a changed file, with its action and its document."""
+    """Return the JSON for a changed file. It contains the action, such as `update`, and the document in the
+    file.
+    """
     version = one.version("")
     document = None
     if one.type and one.document_id:
