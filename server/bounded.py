@@ -1,4 +1,4 @@
-"""A cache that is limited in bytes, and a mutex with a bounded queue that is fair to all clients."""
+"""A cache with a size limit in bytes, and a mutex with a bounded queue in which clients take turns."""
 
 import sys
 import threading
@@ -25,15 +25,15 @@ class Cache(Generic[K, V]):
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
         self.most, self._size = most, size
-        self.bytes = 0  # estimated total of all entries
+        self.bytes = 0  # estimated total size of all entries
         self._lock = threading.Lock()
         self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value stored under a key, or None.
+        """Return the value stored under a key, or None if there is none.
 
-        The lock (0.3 µs) is necessary: comparing keys in Python can switch threads, and another thread must
-        not change the OrderedDict during the lookup.
+        The lock, which takes 0.3 µs, is necessary: comparing keys in Python can switch threads, and another
+        thread must not change the OrderedDict during the lookup.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -96,15 +96,16 @@ def size_of(value: Hashable) -> int:
 
 # --- clients ----------------------------------------------------------------------------------------
 
-# Providers assign each customer at least a /64 network, so all its addresses count as one client.
+# Providers assign at least a /64 network to each customer, so all addresses in such a network are treated as
+# one client.
 NETWORK_BITS = 64
 
 
-# The cache saves 3.7 of 56 µs per read behind a proxy if rate limits are on.
+# If there is a rate limit, the cache saves 3.7 of the 56 µs for a read through a proxy.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the network that identifies a client: the IPv4 address itself, or the /64 network of an IPv6
-    address.
+    """Return the network that identifies a client. For an IPv4 address, this is the address itself. For an
+    IPv6 address, it is the /64 network that contains the address.
 
     Any string that is not an IP address is returned unchanged.
     """
@@ -139,10 +140,10 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue that serves waiting clients in round-robin order.
+    """Mutex with a bounded queue. If several clients are waiting, they take turns.
 
-    If the queue is full when a client with few waiting requests arrives, the newest request of the client
-    with the most waiting requests is rejected. So one client can't fill the queue.
+    One client can't fill the queue: if the queue is full when a request from a client with few waiting
+    requests arrives, the newest request from the client with the most waiting requests is rejected.
     """
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
@@ -155,7 +156,8 @@ class BoundedMutex:
         self._purpose, self._most, self._longest = purpose, waiting, longest
         self._is_taken = False
         self._lock = threading.Lock()
-        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()  # by client, next client first
+        # waiting requests by client; the client whose turn is next comes first
+        self._waiting: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
     def take_if_free(self) -> bool:
         """Acquire the mutex if it is free, without waiting. Return whether it was acquired."""
@@ -197,10 +199,11 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request of the client with the most waiting requests. Return whether a request
+        """Reject the newest request from the client with the most waiting requests. Return whether a request
         was rejected.
 
-        A request is not rejected if its client would then have fewer waiting requests than `client`.
+        No request is rejected if its client would then have fewer waiting requests than `client` has with its
+        new request.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:

@@ -1,8 +1,8 @@
-"""Receiving of request bodies before the app handles the request. The size of a body and the time to receive
-it are limited.
+"""Receiving of request bodies, before the app handles the request. There are limits for a body's size and for
+the time that it takes to arrive.
 
-A small body is stored in memory, and a large body in an unnamed file on the site's disk. If a client stops
-sending or sends too slowly, it is disconnected before its request has any effect.
+A small body is stored in memory, and a large body in an unnamed file on the same disk as the site. If a
+client stops sending or sends too slowly, it is disconnected, and its request has no effect.
 """
 
 import asyncio
@@ -15,31 +15,31 @@ from typing import IO, Protocol
 
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
-MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected without reading them.
-SMALL_BODY_BYTES = 64 * 1024  # Limit for most bodies, and for all senders without permission.
-MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies with a file's text, or with many file names or values.
+MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected without being read.
+SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for all callers without permission.
+MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies that contain a file's text, or many file names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
 MAX_ALL_MEMORY_BYTES = (
     64 * 1024 * 1024
-)  # Limit for all bodies in memory. Beyond it, bodies are stored in files.
-# Limit for the total size of all bodies that a process is receiving or handling.
+)  # Limit for the total size of all bodies in memory. When it is reached, bodies are stored in files.
+# Limit for the total size of all bodies that a process is receiving or handling, in memory and in files.
 MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
-# Additional limit for small bodies, enough for one per connection.
+# Small bodies may exceed MAX_RECEIVED_BYTES by this much, which is enough for one small body per connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
-PROGRESS_TIMEOUT_S = 30.0  # Maximum time without receiving anything.
-BODY_TIMEOUT_S = 300.0  # Maximum time for a whole body.
+PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
+BODY_TIMEOUT_S = 300.0  # Maximum time until a body is complete.
 
 
 class Exchange(Protocol):
-    """Interface of a request whose body is to be received."""
+    """Interface to a request whose body will be received."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receives all request bodies in a process, on the process's event loop. `folder` is a function that
-    creates the folder for large bodies.
+    """Receives the bodies of all requests to a process, on the process's event loop. `folder` is a function
+    that creates the folder for large bodies and returns it.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -48,13 +48,13 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body. Its file is positioned at the start.
+        """Receive a body. The position in its file is at the start.
 
         `length` is the Content-Length, or None for a chunked body. If the body is longer than `most` bytes,
-        the returned length exceeds `most` and the file is incomplete.
+        its file is incomplete, and its `length` is larger than `most`.
 
-        Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails, and
-        BusyError if the process is receiving too much from other clients.
+        Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails.
+        Raises BusyError if the bodies that the process is receiving or handling are too large in total.
         """
         body = Body(self)
         if length is not None and length > most:
@@ -71,7 +71,7 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Count bytes towards the limits. Raises BusyError."""
+        """Add bytes to the total size of all bodies. Raises BusyError if the total would exceed its limit."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large bodies; try again")
         self._room -= size
@@ -81,8 +81,8 @@ class Receiver:
 
 
 class Body:
-    """A request body, in memory or on disk, and its length in bytes. It counts towards the receiver's limits
-    until it is closed.
+    """A request body, in memory or in a file, and its length in bytes. Until it is closed, it is part of the
+    receiver's total size.
     """
 
     def __init__(self, receiver: Receiver) -> None:
@@ -92,7 +92,9 @@ class Body:
         self._reserved = self._in_memory = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part to the body. Raises BusyError and OSError."""
+        """Append data to the body. If there is not enough memory for it, move the body to a file. Raises
+        BusyError and OSError.
+        """
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -128,7 +130,9 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body until its length exceeds `most`. Return the error if the time or the disk runs out."""
+    """Receive a body, but stop when its length exceeds `most`. If the time or the disk space runs out, return
+    the error.
+    """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):
             async for chunk in _parts(exchange):
@@ -145,7 +149,7 @@ async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None
 
 
 async def _parts(exchange: Exchange) -> AsyncIterator[bytes]:
-    """Yield the parts of a body as they arrive. Raises BadRequestError and ClientGone."""
+    """Yield each part of a body as it arrives. Raises BadRequestError and ClientGone."""
     while True:
         async with asyncio.timeout(PROGRESS_TIMEOUT_S):
             part = await exchange.read()

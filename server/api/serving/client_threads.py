@@ -1,4 +1,6 @@
-"""Thread pool in which clients take turns, so many requests from one client don't delay other clients."""
+"""Thread pool in which clients take turns, so that many requests from one client don't delay the requests
+from other clients.
+"""
 
 import threading
 from collections import Counter, OrderedDict, deque
@@ -9,15 +11,16 @@ from typing import Any
 
 from server.errors import TurnError
 
-# Limit per client. A request that waits also occupies a connection, even if the client has closed it.
+# Limit for each client. It is needed because a waiting request also occupies a connection, even if the client
+# has closed it.
 MAX_QUEUED_CALLS = 1000
 _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with one queue per client. Clients with queued work take turns.
+    """A thread pool with a separate queue for each client. Clients with queued work take turns.
 
-    A single client can use all threads except the `reserved` threads.
+    One client alone can't use all threads: `reserved` threads remain for other clients.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
@@ -25,12 +28,12 @@ class ClientThreads:
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # number of busy threads per client
+        self._working: Counter[str] = Counter()  # number of threads that each client is using
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a function call for a client. Return a future for its result.
+        """Queue a function call for a client. Return a future for the function's result.
 
-        Raises TurnError if MAX_QUEUED_CALLS for this client are waiting.
+        Raises TurnError if MAX_QUEUED_CALLS calls for this client are already waiting.
         """
         future: Future[Any] = Future()
         with self._lock:
@@ -42,11 +45,11 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """Wait until started work has finished, then end the threads."""
+        """Wait until all calls that have started are finished, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:
-        """Start queued work on free threads. The caller must hold the lock."""
+        """Start queued calls on free threads. The caller must hold the lock."""
         while self._free and (client := self._next()) is not None:
             queue = self._queues[client]
             future, work = queue.popleft()

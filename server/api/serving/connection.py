@@ -1,9 +1,9 @@
-"""HTTP/1.1 on one connection. Requests are parsed with httptools (llhttp).
+"""HTTP/1.1 on one connection. Requests are parsed with httptools, which uses llhttp.
 
 A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
-which receives the body and sends the response. Pipelined requests are queued and handled one after the
-other, as fast as the client reads the responses. If a client neither sends nor reads anything for too long,
-its connection is closed.
+which receives the request's body and sends the response. If a client sends several requests at once
+(pipelining), they are queued. The next one is handled only when the client has read most of the previous
+response. If a client neither sends nor reads anything for too long, its connection is closed.
 """
 
 import asyncio
@@ -32,44 +32,45 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_TIMEOUT_S = 30.0  # Maximum time for a request head, and between requests.
-MAX_PIPELINED_REQUESTS = 64  # At most this many requests are parsed and queued. The bytes of others wait.
-MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if this much has arrived behind the current request.
-MAX_UNREAD_BYTES = 256 * 1024  # Reading from the client pauses if this much of a body is unprocessed.
-MAX_DISCARDED_BYTES = 64 * 1024  # If an unwanted body is longer, the connection is closed.
-MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for framing bytes in a chunked body, such as extensions.
-FREE_CHUNK_BYTES = 16  # Allowance per chunk, for its size and line ends.
+HEAD_TIMEOUT_S = 30.0  # Maximum time until a request head is complete, and between two requests.
+MAX_PIPELINED_REQUESTS = 64  # Maximum length of the queue. Further requests remain unparsed bytes.
+MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if this many bytes have arrived after the current request.
+MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if this many bytes of a body are waiting to be processed.
+MAX_DISCARDED_BYTES = 64 * 1024  # If a body is not needed and is longer than this, the connection is closed.
+MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for bytes in a chunked body that are not content.
+# This many bytes per chunk, for its size and line ends, do not count towards the maximum.
+FREE_CHUNK_BYTES = 16
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
-LINGER_TIMEOUT_S = 2.0  # How long a closing connection continues to read.
-STALL_TIMEOUT_S = 60.0  # Maximum time without the client reading any of the response.
+LINGER_TIMEOUT_S = 2.0  # How long a connection continues to read while it closes.
+STALL_TIMEOUT_S = 60.0  # Maximum time in which a client reads nothing of the response.
 _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """Interface of the server, as used by its connections.
+    """Interface to the server that a connection belongs to.
 
-    `heads` is a cache of parsed requests without a body. Its keys are the bytes of the requests. Clients
-    often repeat a request, and a cached request takes 40 µs instead of 50.
+    `heads` is a cache of parsed requests that have no body. The keys are the requests' bytes. Clients often
+    repeat a request, and handling a cached request takes 40 µs instead of 50.
     """
 
     heads: dict[bytes, Environ]
-    buffer: memoryview  # shared by all connections, because bytes are parsed right after reading
-    date: bytes  # header line with the current Date
-    retiring: bool  # whether responses close their connections
+    buffer: memoryview  # all connections share it, because bytes are parsed immediately after they are read
+    date: bytes  # the Date header with the current time
+    retiring: bool  # whether each connection closes after its next response
 
     def opened(self, connection: "Connection") -> None:
         """Register a new connection."""
 
     def closed(self, connection: "Connection") -> None:
-        """Unregister a closed connection."""
+        """Unregister a connection that was closed."""
 
     def handle(self, exchange: "Exchange") -> None:
         """Start responding to a request."""
 
 
 class _RefusedError(Exception):
-    """A request head that is rejected with the given status."""
+    """Raised to reject a request head with the given status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -77,33 +78,34 @@ class _RefusedError(Exception):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A client's connection."""
+    """A connection from a client."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.name = ""  # the client's address and port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
-        self._since = self.loop.time()  # when the current wait started, for `check`
+        self._since = self.loop.time()  # when the connection started to wait for the client; used by `check`
         self._parser: HttpRequestParser | None = HttpRequestParser(self)
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._overhead = 0  # framing bytes in the current chunked body
-        self._in_head = False  # whether an incomplete head has arrived
-        self._parsed: list[Environ] = []  # requests in the bytes just read
+        self._overhead = 0  # bytes in the current chunked body that are not content
+        self._in_head = False  # whether a part of a request head has arrived
+        self._parsed: list[Environ] = []  # the requests in the bytes that were read last
         self._receiving: Exchange | None = None  # the exchange whose body is still arriving
         self._waiting: deque[Exchange] = deque()
-        self._unparsed = b""  # bytes that were read, after MAX_PIPELINED_REQUESTS
-        self._queued_bytes = 0  # that have arrived since the first of `_waiting`
-        self._is_paused = False  # whether reading is paused
+        self._unparsed = b""  # bytes that were read, but not parsed because the queue was full
+        self._queued_bytes = 0  # bytes that arrived after the first request in `_waiting`
+        self._is_paused = False  # whether reading from the client is paused
         self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
         self._advancing = False
         self._is_last = False  # whether to ignore further requests
-        self._refusal = 0  # status of a rejected head, sent after earlier responses
+        # error status for a rejected head; it is sent after the responses to earlier requests
+        self._refusal = 0
         self._lingers = False
         self._unsent, self._stalled_since = 0, 0.0
-        self._drained: asyncio.Future[None] | None = None  # pending while the write buffer is full
+        self._drained: asyncio.Future[None] | None = None  # not None while the write buffer is full
 
     # --- called by asyncio ---------------------------------------------------------------------
 
@@ -117,15 +119,13 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next read.
-
-        All connections share this buffer. This is safe because asyncio calls `buffer_updated` before the next
-        read.
+        """Return the buffer for the next bytes. All connections can share it, because asyncio calls
+        `buffer_updated` before it reads from another connection.
         """
         return self.server.buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Parse the bytes that were just read."""
+        """Parse the bytes that have just been read into the buffer."""
         if self._lingers or (self._is_last and self._receiving is None):
             return
         data = bytes(self.server.buffer[:nbytes])
@@ -143,16 +143,14 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Handle the end of the client's data. Returns whether the connection should stay open for a
-        response.
-        """
+        """Handle the end of the client's data. Returns whether a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Clean up after the connection was closed."""
+        """Clean up after the connection has been closed."""
         self.is_open = False
-        self._parser = None  # Breaks a reference cycle.
+        self._parser = None  # This breaks a reference cycle.
         self.resume_writing()
         self._leave()
         self._waiting.clear()
@@ -160,7 +158,7 @@ class Connection(asyncio.BufferedProtocol):
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Record that the write buffer is full."""
+        """Record that the write buffer is full, because the client reads too slowly."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
@@ -169,27 +167,28 @@ class Connection(asyncio.BufferedProtocol):
             self._drained.set_result(None)
             self._drained = None
         if (self._waiting or self._unparsed) and self.is_open:
-            # Not now, because asyncio's transport is in the middle of writing, and must not be closed.
+            # This must not run immediately, because asyncio's transport is just writing and must not be
+            # closed.
             self.loop.call_soon(self._advance)
 
     # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         """Start a new request."""
-        if len(self._waiting) > MAX_PIPELINED_REQUESTS:  # Their heads have unusual ends.
+        if len(self._waiting) > MAX_PIPELINED_REQUESTS:  # `end_of_heads` did not find their ends.
             self._is_last = True
         if self._is_last:
             raise _RefusedError(400)
         self._target, self._headers, self._in_head = b"", [], True
 
     def on_url(self, part: bytes) -> None:
-        """Append a part of the request target."""
+        """Append a part of the request target (path and query)."""
         self._target += part
         if len(self._target) > MAX_TARGET_BYTES:
             raise _RefusedError(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Append a header. Trailers after a chunked body are rejected."""
+        """Append a header to the request head. Trailers (headers after a chunked body) are rejected."""
         if self._receiving is not None:
             raise _RefusedError(400)
         if len(self._headers) >= MAX_HEADERS or len(name) > MAX_TARGET_BYTES:
@@ -197,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
         self._headers.append((name, value))
 
     def on_headers_complete(self) -> None:
-        """Create the exchange for a request when its head is complete."""
+        """Create the exchange for a request whose head is complete."""
         parser = self._parser
         assert parser is not None
         self._head_bytes = 0
@@ -210,12 +209,12 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return
         self._in_head = False
-        self._target, self._headers = b"", []  # An idle connection keeps no head.
+        self._target, self._headers = b"", []  # Frees memory while the connection is idle.
         self._parsed.append(environ)
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
     def on_body(self, part: bytes) -> None:
-        """Append a part of the body."""
+        """Append a part of the request body."""
         self._overhead = max(0, self._overhead - len(part) - FREE_CHUNK_BYTES)
         if self._receiving is not None:
             self._receiving.add(part)
@@ -231,7 +230,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Return the number of bytes that the client has not acknowledged."""
+        """Return the number of bytes that were written, but that the client has not acknowledged yet."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
@@ -248,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open
 
     def update_reading(self) -> None:
-        """Pause reading from the client while much of what it sent is unprocessed, otherwise resume."""
+        """Pause reading from the client if too many of its bytes are unprocessed. Otherwise resume."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -260,7 +259,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading() if paused else self._transport.resume_reading()
 
     def finish(self, exchange: "Exchange", *, close: bool) -> None:
-        """End an exchange. If `close` is True, close the connection. Otherwise handle the next request."""
+        """Finish an exchange. If `close` is True, close the connection. Otherwise handle the next request."""
         self._turn = None
         if close:
             self._close()
@@ -269,7 +268,7 @@ class Connection(asyncio.BufferedProtocol):
         self._advance()
 
     def end(self) -> None:
-        """Close the connection if it is idle. If it is busy, it closes after the next response."""
+        """Close the connection if it is idle. Otherwise do nothing: it will close after the next response."""
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
@@ -294,14 +293,14 @@ class Connection(asyncio.BufferedProtocol):
     # --- internal -----------------------------------------------------------------------------------
 
     def _parse_requests(self) -> None:
-        """Parse the bytes that were read, until MAX_PIPELINED_REQUESTS are queued."""
+        """Parse the bytes that were read, until MAX_PIPELINED_REQUESTS requests are in the queue."""
         while self._unparsed and len(self._waiting) < MAX_PIPELINED_REQUESTS:
             end = end_of_heads(self._unparsed, MAX_PIPELINED_REQUESTS - len(self._waiting))
             data, self._unparsed = self._unparsed[:end], self._unparsed[end:]
             self._feed(data)
 
     def _feed(self, data: bytes) -> None:
-        """Parse bytes."""
+        """Parse bytes from the client, which may begin in the middle of a request."""
         begins = not self._in_head and self._receiving is None
         if self._receiving is None:
             self._head_bytes += len(data)
@@ -321,7 +320,7 @@ class Connection(asyncio.BufferedProtocol):
         self._parsed = []
 
     def _hand_over(self, environ: Environ, version: str, *, keeps_alive: bool) -> "Exchange":
-        """Create an exchange for a request, and queue it."""
+        """Create an exchange for a request, and add it to the queue."""
         exchange = Exchange(self, {**self._environ, **environ}, version, keeps_alive=keeps_alive)
         self._is_last = not keeps_alive
         self._receiving = exchange
@@ -329,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         return exchange
 
     def _keep_head(self, data: bytes) -> None:
-        """Cache the parsed request if the bytes just read are exactly one request without a body."""
+        """Cache the parsed request if `data` is exactly one complete request without a body."""
         if len(self._parsed) != 1 or len(data) > MAX_CACHED_HEAD_BYTES:
             return
         (environ,) = self._parsed
@@ -346,7 +345,7 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def _advance(self) -> None:
-        """Handle queued requests, one after the other. Stop while the client does not read the responses."""
+        """Handle queued requests, one after the other. Stop while the client is not reading the responses."""
         if self._advancing:
             return
         self._advancing = True
@@ -366,7 +365,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _leave(self) -> None:
-        """Handle the end of the client's data. Abort an incomplete body, and notify the exchanges."""
+        """Handle the end of the client's data. Abort an incomplete request body. Notify all exchanges."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -378,8 +377,8 @@ class Connection(asyncio.BufferedProtocol):
     def _parse(self, data: bytes) -> None:
         """Parse bytes. Raises HttpParserError.
 
-        The `Upgrade` header is ignored, because no other protocol is supported. httptools would not parse the
-        body of a request with this header. The head is therefore parsed again without the header.
+        The `Upgrade` header is ignored, because no other protocol is supported. If a request has this header,
+        httptools does not parse its body. The head is therefore parsed a second time, without this header.
         """
         while data:
             assert self._parser is not None
@@ -396,7 +395,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with a status. The responses to earlier requests are still sent."""
+        """Reject invalid bytes with an error status. The responses to earlier requests are sent before it."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -406,10 +405,10 @@ class Connection(asyncio.BufferedProtocol):
         self._receiving.break_off(BadRequestError("The body is incomplete, or its chunks are malformed"))
 
     def _close(self) -> None:
-        """Close the connection after all bytes have been sent.
+        """Close the connection when all bytes have been sent.
 
-        If the client is still sending, the connection continues to read for a while. If it closed
-        immediately, the client would lose the response.
+        If the client is still sending, the connection continues to read for up to LINGER_TIMEOUT_S. If it
+        closed immediately, the client would lose the response.
         """
         self._is_last = True
         self._waiting.clear()
@@ -431,9 +430,9 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request whose head has arrived, together with its response."""
+    """A request whose head is complete, together with its response."""
 
-    # Defaults for most requests. As instance attributes they would take 0.5 µs per request.
+    # Defaults, which most requests don't change. As instance attributes, they would cost 0.5 µs per request.
     is_left = False  # whether the client has disconnected
     on_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _ignores = _chunked = _closes = _is_read = False
@@ -454,7 +453,7 @@ class Exchange:
     # --- the body of the request -------------------------------------------------------------------
 
     def add(self, part: bytes) -> None:
-        """Append a part of the body."""
+        """Append a part to the request body."""
         self._unread += len(part)
         if self._discards:
             if self._unread > MAX_DISCARDED_BYTES:
@@ -471,12 +470,12 @@ class Exchange:
         self._ignores, self._body = True, None
 
     def complete(self) -> None:
-        """Mark the body as complete."""
+        """Mark the request body as complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Handle the case that the rest of the body will not arrive."""
+        """Handle a request body that will remain incomplete."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -501,17 +500,17 @@ class Exchange:
 
     @property
     def has_much_unread(self) -> bool:
-        """Whether to read no more of the body for now."""
+        """Whether so much of the request body is unprocessed that reading from the client should pause."""
         return self._unread > MAX_UNREAD_BYTES and not self._discards
 
     @property
     def _expects(self) -> bool:
-        """Whether the client is waiting for `100 Continue` before it sends the body."""
+        """Whether the client waits for `100 Continue` before it sends the request body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Handle a disconnect by the client."""
+        """Handle the client's disconnection."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -537,9 +536,9 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response whose body will be sent in parts.
+        """Send the head of a response. The body will follow in parts.
 
-        If the headers have no Content-Length, the body is sent in chunks.
+        If the headers contain no Content-Length, chunked encoding is used for the body.
         """
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
@@ -548,23 +547,23 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send a part of the body. Return the length of the part."""
+        """Send a part of the response body. Return the length of this part."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
 
     def end(self) -> None:
-        """Finish the body."""
+        """Finish the response body."""
         if self._chunked:
             self.connection.write(b"0\r\n\r\n")
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection. The response is missing or incomplete."""
+        """Close the connection immediately, so that the client detects that the response is incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
-        """Return the complete head. Also decide whether to close the connection after the response."""
+        """Return the complete response head. Also decide whether the connection closes after the response."""
         server = self.connection.server
         self._closes = not self._keeps_alive or server.retiring or self._lacks_much()
         if self._closes != (self._version == "1.0"):
@@ -573,9 +572,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Whether so much of the body is missing that closing the connection is better than receiving the
-        rest.
-        """
+        """Whether too much of the request body is missing for it to be worth receiving the rest."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

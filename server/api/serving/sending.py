@@ -1,9 +1,9 @@
-"""Sending of large response bodies in parts, at the client's speed.
+"""Sending of large response bodies in parts, as fast as the client reads them.
 
-Clients that read slowly must not fill the memory. In each process, the bodies that are being sent may use up
-to `MAX_MEMORY_BYTES`. If this limit is exceeded, a body is moved to an unnamed file on the site's disk until
-the client has read it. If these files become too large, one connection is closed: a connection from the
-client with the most bytes in files. This prevents one client from blocking large responses to other clients.
+If many clients read slowly, the bodies must not fill the memory. In each process, the bodies that are being
+sent can use up to `MAX_MEMORY_BYTES`. When this limit is reached, the next body is written to an unnamed file
+on the same disk as the site. If there is no room for another file, a connection from the client with the most
+bytes in files is closed. This prevents one client from blocking large responses to other clients.
 """
 
 import asyncio
@@ -19,31 +19,36 @@ from server.api.serving.connection import Exchange
 from server.bounded import network_of
 from server.errors import ApiError, BusyError
 
-SMALL_BYTES = 64 * 1024  # A body up to this size is sent at once.
-MAX_MEMORY_BYTES = 64 * 1024 * 1024  # Limit for all larger bodies that a process holds in memory.
-MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for all bodies that a process holds in files.
-_PART_BYTES = 128 * 1024  # Approximate size of parts.
-# Size of parts of a body in memory. asyncio may copy a part for each client that does not read. Parts of
-# 128 kB take 10 % more processor time, and larger ones save little.
+SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
+# Limit for the total size of larger bodies that a process stores in memory.
+MAX_MEMORY_BYTES = 64 * 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for the total size of bodies that a process stores in files.
+_PART_BYTES = 128 * 1024  # Approximate size of the parts that are sent at once.
+# The same for a body in memory. For each client that does not read, asyncio may copy one part, so parts must
+# not be large. Parts of 128 kB take 10 % more processor time, and parts larger than 256 kB save little.
 _MEMORY_PART_BYTES = 256 * 1024
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """Large bodies that a process is sending. May only be used on the process's event loop.
+    """The large bodies that a process is sending. Can only be used on the process's event loop.
 
-    `folder` is a function that creates the folder for files.
+    `folder` is a function that creates the folder for the files and returns it.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        self._users: Counter[int] = Counter()  # by the id() of a body, which a cache may share
+        # how often each body is being sent, by the body's id(); the same cached body can be sent to several
+        # clients
+        self._users: Counter[int] = Counter()
         self._in_memory = 0
-        # The sizes of the bodies in files, by client and exchange, oldest first.
+        # The sizes of the bodies in files, by client and exchange. The oldest exchange comes first.
         self._in_files: dict[str, dict[Exchange, int]] = {}
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response with a body that is already in memory. Sends a 503 if there is no room for it."""
+        """Send a response whose body is already in memory. If there is no room for the body while it is being
+        sent, send status 503 instead.
+        """
         size = len(body)
         if not length_of(headers):
             headers = [*headers, ("Content-Length", str(size))]
@@ -57,7 +62,7 @@ class LargeBodies:
         self._in_files.setdefault(client, {})[exchange] = size
         try:
             file = await asyncio.to_thread(_store, body, self._folder)
-        except OSError:  # The disk is full, for example.
+        except OSError:  # For example, the disk is full.
             refuse(exchange, _BUSY)
         else:
             del body
@@ -67,8 +72,8 @@ class LargeBodies:
             self._forget(client, exchange)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Whether a body of this size can be stored in a file. If necessary, clients with more bytes in files
-        are disconnected first.
+        """Make room for a body of this size in a file, by disconnecting clients that have more bytes in
+        files. Return False if this is not possible.
         """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
@@ -109,14 +114,14 @@ class LargeBodies:
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
-    """Send the response for an error."""
+    """Send an error response instead of the response that the app has returned."""
     refusal = failure(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
 
 
 def _store(body: bytes, folder: Callable[[], Path]) -> IO[bytes]:
-    """Write a body to an unnamed file, and return the file. Raises OSError."""
+    """Write a body to an unnamed file, and return this file. Raises OSError."""
     file = TemporaryFile(dir=folder())  # noqa: SIM115
     try:
         file.write(body)
@@ -134,14 +139,14 @@ def _blocks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> None:
-    """Send a body with a known length as fast as the client reads, then close the body."""
+    """Send a body of known length as fast as the client reads it. Then close the body."""
     left, parts = length, _parts(body)
     try:
         while left > 0:
             size = exchange.send(await asyncio.to_thread(next, parts, b""))
             left -= size
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # The client would wait for more bytes.
+                exchange.give_up()  # Otherwise the client would wait for the missing bytes.
                 return
         exchange.end()
     finally:
@@ -155,19 +160,19 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
         blocks.append(block)
         size += len(block)
         if size >= _PART_BYTES:
-            del block  # While the client does not read, only asyncio stores the part.
+            del block  # While the client is not reading, only asyncio still has the part in memory.
             size = 0
             yield _joined(blocks)
     yield _joined(blocks)
 
 
 def _joined(blocks: list[bytes]) -> bytes:
-    """Return the blocks joined, and remove them from the list."""
+    """Return the blocks joined into one, and remove them from the list to free memory."""
     data = b"".join(blocks)
     blocks.clear()
     return data
 
 
 def length_of(headers: Iterable[Header]) -> int:
-    """Return the Content-Length in the headers, or 0."""
+    """Return the value of the Content-Length header, or 0 if it is missing."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)
