@@ -158,8 +158,7 @@ def test_a_process_that_stands_still_in_a_transaction_holds_up_no_write(url: str
             site.refresh({"content/tags/red.json"})
         assert time.monotonic() - began < 8 * LOCK_TIMEOUT_S
         assert recorder.missed
-    site.record()
-    assert not recorder.missed
+    until(lambda: is_recorded(site, recorder))
     [event] = recorder.database.read(0, 10)
     assert (event.kind, event.changed) == ("entry.update", None)
 
@@ -173,6 +172,12 @@ def test_a_database_that_was_never_there_is_told_in_a_line(tmp_path: Path) -> No
     with pytest.raises(LogUnavailableError):
         log.bounds()
     assert time.monotonic() - began < 1
+
+
+def is_recorded(site: Site, recorder: Recorder) -> bool:
+    """Let a site record what was missed, and return whether it could."""
+    site.record()
+    return not recorder.missed
 
 
 def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url: str, tmp_path: Path) -> None:
@@ -191,7 +196,8 @@ def test_one_machine_alone_delivers_and_another_goes_on(database: Postgres, url:
             until(lambda: records(sites[1], update("c")), 20)
             receiver.until(22, 20)
             time.sleep(0.5)
-        assert sorted(received.data["seq"] for received in receiver.received) == list(range(1, 23))
+        # The database may have ended before it knew of the last deliveries. They are repeated.
+        assert {received.data["seq"] for received in receiver.received} == set(range(1, 23))
 
 
 def records(site: Delivering, event: Event) -> bool:

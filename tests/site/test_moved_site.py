@@ -45,7 +45,8 @@ def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: 
     away.rename(server.root)
     until(lambda: server.titles == {"moved"})
     assert server.put("written") == 200
-    assert (told(server, gone), told(server, back), told(server, "Traceback")) == (1, 1, 0)
+    counts = told(server, gone), told(server, back), told(server, "Traceback")
+    assert counts == (1, 1, 0), server.log.read_text()
 
 
 def test_only_a_site_takes_the_place_of_one_that_was_moved(server: Server) -> None:
