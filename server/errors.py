@@ -275,7 +275,7 @@ class ContentCodingError(ApiError):
     """The body is compressed, or has another unsupported content coding."""
 
     status, name = 415, "UnsupportedMediaTypeError"
-    default = "The body is compressed; send it without Content-Encoding"
+    default = "The request body is compressed; send it without Content-Encoding"
 
 
 class RequestTimeoutError(ApiError):
@@ -284,7 +284,7 @@ class RequestTimeoutError(ApiError):
     status, name, default = (
         408,
         "RequestTimeoutError",
-        "The body did not arrive in time; send the request again",
+        "The request body did not arrive in time; send the request again",
     )
 
 
@@ -297,7 +297,7 @@ class ConflictError(ApiError):
 class NotTakenOverError(ConflictError):
     """Commits from the git remote can't be applied now. The log and `/_health/ready` report the reason."""
 
-    default = "Commits of the git remote can't be applied now; see the server's log or /_health/ready"
+    default = "Commits from the git remote can't be applied now; see the server's log or /_health/ready"
 
 
 class NotServedError(ConflictError):
@@ -307,7 +307,7 @@ class NotServedError(ConflictError):
 class OvertakenError(ConflictError):
     """Another write changed the same values. `details` lists these values."""
 
-    default = "Another write changed the same values; read the document again, and repeat the change"
+    default = "Another write changed the same values; read the document again and repeat your change"
 
 
 class UnmergedError(ApiError):
@@ -343,13 +343,13 @@ class UnknownVersionError(PreconditionError):
 class OverlapError(PreconditionError):
     """The change overlaps with changes made since the version in `If-Match`."""
 
-    default = "The document has changed, in the same attributes as your change; see details.conflicts"
+    default = "The document has changed, and the changes overlap with yours; see details.conflicts"
 
 
 class StorageError(ApiError):
     """Files can't be written. Their previous content is unchanged."""
 
-    status, name, default = 507, "InsufficientStorageError", "The files could not be written"
+    status, name, default = 507, "InsufficientStorageError", "The files can't be written"
 
 
 class LogUnavailableError(StorageError):
@@ -370,7 +370,7 @@ class RemoteError(ApiError):
 class RemoteAwayError(RemoteError):
     """The git remote does not respond in time."""
 
-    default = "The git remote does not respond; try again later"
+    default = "The git remote did not respond; try again later"
 
 
 class RemoteLostError(RemoteAwayError):
@@ -391,20 +391,24 @@ class RemoteAccessError(RemoteError):
 class RemoteRefusedError(RemoteError):
     """A hook or rule of the git remote rejected the commit."""
 
-    status, name, default = 409, "ConflictError", "The git remote rejects this change"
+    status, name, default = 409, "ConflictError", "The git remote rejected this change"
     retry_s = 0
 
 
 class RemoteMovedError(RemoteError):
     """The branch on the git remote is not at the expected commit."""
 
-    default = "The branch of the git remote has changed; try again"
+    default = "The branch on the git remote has changed; try again"
 
 
 class UnavailableError(ApiError):
     """The accounts database can't be read, so tokens and users can't be verified."""
 
-    status, name, default = 503, "ServiceUnavailableError", "The accounts are unavailable; try again later"
+    status, name, default = (
+        503,
+        "ServiceUnavailableError",
+        "The accounts database is unavailable; try again later",
+    )
     retry_s = 30
 
 
@@ -414,7 +418,7 @@ class BucketError(StorageError):
     status, name, default = (
         503,
         "ServiceUnavailableError",
-        "The media bucket does not respond; try again later",
+        "The media bucket did not respond; try again later",
     )
     retry_s = 5
 
@@ -422,7 +426,7 @@ class BucketError(StorageError):
 class MissingObjectError(BucketError):
     """A media file is missing or damaged in the bucket."""
 
-    status, name, default = 502, "BadGatewayError", "The media file is missing in the bucket"
+    status, name, default = 502, "BadGatewayError", "The media file is missing from the bucket"
 
 
 class BusyError(ApiError):
@@ -439,13 +443,13 @@ class TurnError(BusyError):
 class BehindError(BusyError):
     """This server does not yet serve the commit that the request requires."""
 
-    default, retry_s = "This server does not serve that commit yet; try again", 1
+    default, retry_s = "This server does not serve the commit in Bifolio-After yet; try again", 1
 
 
 class GitBusyError(BusyError):
     """A git command is running in the site's repository."""
 
-    default = "A git command is running in the site; try again"
+    default = "A git command is running in the site's repository; try again"
 
 
 class GitError(BusyError):

@@ -101,7 +101,10 @@ def test_a_link_to_what_is_no_content_is_not_served(api: Api) -> None:
 def test_check_has_one_clear_line_for_each_refused_link(api: Api) -> None:
     told = checked(api.root)
     assert sorted(path for path, _ in told) == sorted(REFUSED | LOOPS)
-    assert ("content/uploads/key.txt", "a link to .bifolio/jwt.key, which is not in content/uploads") in told
+    assert (
+        "content/uploads/key.txt",
+        "is a symbolic link to .bifolio/jwt.key, which is not inside content/uploads",
+    ) in told
 
 
 def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
@@ -115,7 +118,9 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
     assert api.get("/api/notes/one").data["title"] == "One"  # the last good version
     for answer in (api.put("/api/notes/one", {"title": "x"}), api.ask("DELETE", "/api/notes/one")):
         assert (answer.error["status"], answer.error["name"]) == (409, "ConflictError")
-        assert answer.error["message"].startswith("content/notes/one.yaml is a link that does not lead to")
+        assert answer.error["message"].startswith(
+            "content/notes/one.yaml is a symbolic link that does not point to"
+        )
         assert answer.error["message"].endswith("; replace it with the document, or remove it")
     assert {path: (api.root / path).read_bytes() for path in before} == before
 
@@ -166,16 +171,22 @@ def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, pa
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        ("../outside.yaml", "a link that leaves the site"),
-        ("/etc/hostname", "a link that leaves the site"),
+        ("../outside.yaml", "is a symbolic link that points outside the site's folder"),
+        ("/etc/hostname", "is a symbolic link that points outside the site's folder"),
         (
             "content/uploads/settings.yaml",
-            "a link to content/uploads/settings.yaml, which may not hold settings",
+            "is a symbolic link to content/uploads/settings.yaml, which can't contain settings",
         ),
-        ("content/notes/settings.yaml", "a link to content/notes/settings.yaml, which may not hold settings"),
-        (".bifolio/settings.yaml", "a link to .bifolio/settings.yaml, which may not hold settings"),
-        ("nothing.yaml", "a link to a missing file"),
-        ("site.yaml", "a link that forms a cycle"),
+        (
+            "content/notes/settings.yaml",
+            "is a symbolic link to content/notes/settings.yaml, which can't contain settings",
+        ),
+        (
+            ".bifolio/settings.yaml",
+            "is a symbolic link to .bifolio/settings.yaml, which can't contain settings",
+        ),
+        ("nothing.yaml", "is a symbolic link to a missing file"),
+        ("site.yaml", "is a symbolic link that forms a cycle"),
     ],
 )
 def test_settings_that_are_a_link_to_what_others_write_are_refused(
@@ -227,7 +238,7 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
         with pytest.raises(SetupError, match=r"\.bifolio.*a (symbolic )?link"):
             check()
     assert sorted(path.name for path in (tmp_path / "content/uploads").iterdir()) == ["a.txt"]
-    assert checked(tmp_path) == [(".bifolio", "is a link")]
+    assert checked(tmp_path) == [(".bifolio", "is a symbolic link")]
     (tmp_path / ".bifolio").unlink()
     check_accounts(tmp_path, settings)
     commit_all(tmp_path)
@@ -235,7 +246,7 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
     git(tmp_path, "add", "-f", ".bifolio/jwt.key")
     with pytest.raises(SetupError, match="is in git"):
         check_accounts(tmp_path, settings)
-    assert checked(tmp_path) == [(".bifolio", "is in git, with the keys of the site")]
+    assert checked(tmp_path) == [(".bifolio", "is stored in git, including the site's secret keys")]
 
 
 # --- between the check and the opening ------------------------------------------------------------
@@ -249,7 +260,7 @@ def test_what_was_swapped_for_a_link_is_not_opened(tmp_path: Path) -> None:
     link(root, {"content/b.txt": "../.bifolio/jwt.key", "content/c": "../.bifolio", "content/d.txt": "a.txt"})
     os.close(open_file(root, "content/d.txt"))
     for path in ("content/b.txt", "content/c/jwt.key"):
-        with pytest.raises(OSError, match="outside of the content"):
+        with pytest.raises(OSError, match="outside the content"):
             open_file(root, path)
 
 

@@ -53,7 +53,7 @@ class CommitWaiter:
         if IN_PLACE in environ:
             raise NeedsThreadPool(costly=False)
         if not self._waiting.acquire(blocking=False):
-            raise BehindError("Too many requests are waiting for commits; try again")
+            raise BehindError("Too many requests are waiting for commits to be served; try again")
         try:
             return self._wait(wanted, environ)
         finally:
@@ -108,7 +108,7 @@ def _read(text: str) -> str:
     found = _ID.fullmatch(text.strip())
     if found is None:
         raise ValidationError(
-            "Bifolio-After must be the id of a commit: at least 7 of its hexadecimal digits"
+            "The Bifolio-After header must contain a commit id of at least 7 hexadecimal digits"
         )
     return found[1].lower()
 

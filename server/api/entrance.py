@@ -95,7 +95,7 @@ PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
 # Longer query strings are parsed on a thread, because 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
-READ_ONLY_MESSAGE = "The site is served as it was at commit {}, so that nothing can be written"
+READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
 # Matches the parameter `at` in a raw query string, even if its letters are percent-encoded.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
@@ -276,9 +276,11 @@ class Entrance:
         if name is None or not area.takes_at:
             return self._held(environ, state)
         if environ["REQUEST_METHOD"] not in READ_METHODS:
-            raise ValidationError("at is only for reads, because a past state can't be changed")
+            raise ValidationError(
+                'The "at" parameter can only be used in reads, because a past state can\'t be changed'
+            )
         if not isinstance(name, str):
-            raise ValidationError("at must be one commit, tag, branch or time")
+            raise ValidationError('"at" must be a single commit, tag, branch or time')
         if IN_PLACE in environ and not self.past.is_kept(name):
             raise NeedsThreadPool(costly=False)
         actor = self._identify(environ, state)

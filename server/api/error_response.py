@@ -21,7 +21,7 @@ def failure(error: Exception) -> Answer:
     """
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
-    log.exception("unexpected error", exc_info=error)
+    log.exception("a request failed with an unexpected error", exc_info=error)
     return envelope(500, ApiError.name, ApiError.default, {})
 
 

@@ -80,7 +80,7 @@ class Hints:
         permission.
         """
         if isinstance(error, NotAllowedBySettingError):
-            self.settings.warn("", lambda: f"a request was refused (logged once): {error.message}")
+            self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
         elif isinstance(error, ForbiddenError) and error.permission:
             self._note_permission(error.actor, error.permission)
 
@@ -96,14 +96,17 @@ class Hints:
     def _note_permission(self, actor: str, permission: str) -> None:
         kind, _, name = actor.partition(":")
         if kind == "token":
-            who, fix = f"the token {name}", "make one with bifolio token create, docs/access.md"
+            who, fix = (
+                f"the token {name}",
+                "to create a token with it, run `bifolio token create`; see docs/access.md",
+            )
         elif kind == "user":
-            who, fix = f"the role of user {name}", "roles in site.yaml, docs/access.md"
+            who, fix = f"the role of user {name}", "to add it, edit roles in site.yaml; see docs/access.md"
         else:
-            who, fix = f"the role {kind}", "roles in site.yaml, docs/access.md"
+            who, fix = f"the role {kind}", "to add it, edit roles in site.yaml; see docs/access.md"
         key = f"{actor if kind == 'token' else kind} {permission}"
-        what = f"{who} lacks {permission} ({fix})"
-        self.permissions.warn(key, lambda: f"a request was refused (logged once): {what}")
+        what = f"{who} does not have the permission {permission} ({fix})"
+        self.permissions.warn(key, lambda: f"a request was rejected (logged only once): {what}")
 
 
 def _ignored(name: str) -> str:
@@ -112,5 +115,5 @@ def _ignored(name: str) -> str:
     """
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)
-    what = f"{json.dumps(name)} is not a parameter and was ignored (logged once)"
+    what = f"the unknown query parameter {json.dumps(name)} was ignored (logged only once)"
     return f"{what}: {near or 'docs/querying.md lists the parameters'}"

@@ -110,7 +110,7 @@ def read_body(request: Request) -> object:
     if not form and request.mimetype not in JSON_TYPES:
         return None
     if (request.content_length or 0) > most:
-        raise PayloadTooLargeError(f"The body has more than {most:,} bytes")
+        raise PayloadTooLargeError(f"The request body is larger than {most:,} bytes")
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
@@ -120,10 +120,10 @@ def read_body(request: Request) -> object:
     try:
         return qs.parse(data.decode()) if form else _read_json(data.decode("utf-8-sig"), request)
     except UnicodeDecodeError as error:
-        raise ValidationError(f"The body is not UTF-8 at byte {error.start}") from error
+        raise ValidationError(f"The request body is not UTF-8: byte {error.start} is invalid") from error
     except SyntaxProblem as error:
         line = f", line {error.line}" if error.line else ""
-        raise ValidationError(f"The body can't be read{line}: {error.message}") from error
+        raise ValidationError(f"The request body can't be parsed{line}: {error.message}") from error
 
 
 def _read_json(text: str, request: Request) -> object:

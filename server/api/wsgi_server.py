@@ -96,7 +96,7 @@ def listen(listener: socket.socket) -> None:
 
 def _refusal(host: str, port: int, error: OSError) -> SetupError:
     what = error.strerror or str(error)
-    fix = f"choose another --port; with make: PORT={8080 if port != 8080 else 8081}"
+    fix = f"choose a different port with --port (with make: PORT={8080 if port != 8080 else 8081})"
     return SetupError(f"{host}:{port}", None, f"can't listen: {what}", fix)
 
 
@@ -119,7 +119,7 @@ def check_accounts(root: Path, settings: Settings) -> str:
             directory.accounts.close()
             return OTHER_KEY_MESSAGE if differs else ""
     except SetupError as error:
-        return f"{error}; until that is repaired, nobody can log in"
+        return f"{error}; no user can log in until this is fixed"
     return ""
 
 

@@ -191,7 +191,7 @@ def _refuse(url: str, trouble: Trouble) -> Exception:
         return UnavailableError()
     log.error("%s can't be used: %s", NAME, trouble.reason)
     if any(word in trouble.reason for word in ("full", "readonly", "No space")):
-        return StorageError("The account could not be saved")
+        return StorageError("The account can't be saved")
     return UnavailableError()
 
 

@@ -41,7 +41,7 @@ class Outbox:
         try:
             self._waiting.put_nowait(job)
         except queue.Full:
-            log.error("an email was dropped, because %d others are already queued", MAX_QUEUED_MAILS)
+            log.error("an email was discarded, because %d emails are already queued", MAX_QUEUED_MAILS)
 
     def _work(self) -> None:
         while True:
@@ -49,7 +49,7 @@ class Outbox:
             try:
                 job()
             except Exception:
-                log.exception("an email could not be created")
+                log.exception("an email can't be created")
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
@@ -59,9 +59,7 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
     message["Subject"] = " ".join(subject.split())
     message.set_content(text)
     if not settings.mail.host:
-        log.warning(
-            "no mail server is set (mail.host in site.yaml), so this email to %s was not sent:\n%s", to, text
-        )
+        log.warning("mail.host is not set in site.yaml, so this email to %s was not sent:\n%s", to, text)
         return True
     try:
         with smtplib.SMTP(settings.mail.host, settings.mail.port, timeout=TIMEOUT_S) as server:
@@ -71,6 +69,6 @@ def send(settings: Settings, to: str, subject: str, text: str) -> bool:
                 server.login(settings.mail.user, os.environ.get(PASSWORD_VARIABLE, ""))
             server.send_message(message)
     except (OSError, smtplib.SMTPException, ValueError) as error:
-        log.error("the email to %s could not be sent: %s", to, error)
+        log.error("the email to %s can't be sent: %s", to, error)
         return False
     return True

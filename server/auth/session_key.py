@@ -53,14 +53,16 @@ def session_key(root: Path) -> str:
         key = path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         if isinstance(error, PermissionError) and not os.path.exists(root / STATE_FOLDER):
-            what = f"the folder can't be written by user {_user()}, and Bifolio keeps {STATE_FOLDER}/ in it"
-            fix = "change its owner, or run as its owner"
+            what = (
+                f"the user {_user()} can't write to the folder, in which Bifolio must create {STATE_FOLDER}/"
+            )
+            fix = "change the folder's owner, or run Bifolio as its owner"
             raise SetupError(os.path.abspath(root), None, what, fix) from error
-        fix = "check its permissions, or delete it, which ends all sessions"
+        fix = "check the file's permissions; if you delete the file, all sessions end"
         raise SetupError(".bifolio/jwt.key", None, f"can't be used: {error}", fix) from error
     # Short keys are rejected, because anyone who guesses the key can sign in as any user.
     if len(key) < MIN_KEY_CHARS:
-        fix = "delete it, which ends all sessions"
+        fix = "delete the file; all sessions will end"
         raise SetupError(".bifolio/jwt.key", None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return key
 
@@ -71,7 +73,7 @@ def _key_in(variable: str) -> str | None:
     """
     given = os.environ.get(variable)
     if given is not None and len(given) < MIN_KEY_CHARS:
-        fix = "make a longer one at random"
+        fix = "set a longer random key"
         raise SetupError(variable, None, f"is shorter than {MIN_KEY_CHARS} characters", fix)
     return given
 
@@ -100,9 +102,11 @@ def rotate_key(root: Path, grace_s: float) -> None:
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
-            f"set a new one there and the one of before in {PREVIOUS_KEY_VARIABLE}, then restart the servers"
+            f"set the new key there and the previous key in {PREVIOUS_KEY_VARIABLE}, then restart the servers"
         )
-        raise SetupError(KEY_VARIABLE, None, "sets the key of this site, so it can't be changed here", fix)
+        raise SetupError(
+            KEY_VARIABLE, None, "contains this site's key, so this command can't replace the key", fix
+        )
     before, folder = session_key(root), state_folder(root)
     until_s = time.time() + grace_s
     try:

@@ -49,17 +49,19 @@ def token() -> None:
     "kind",
     type=click.Choice(KINDS),
     required=True,
-    help="What the token can access; custom needs --permission.",
+    help="What the token allows; custom requires --permission.",
 )
 @click.option(
     "--permission",
     "permissions",
     multiple=True,
     metavar="SUBJECT.ACTION",
-    help="A permission for a custom token. Repeatable.",
+    help="A permission for a custom token; can be repeated.",
 )
 @click.option(
-    "--expires", metavar="SPAN", help="Expire after a time such as 30d, 12h or 1y. [default: never]"
+    "--expires",
+    metavar="SPAN",
+    help="Let the token expire after a duration such as 30d, 12h or 1y. [default: never]",
 )
 @one_line_errors
 def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...], expires: str | None) -> None:
@@ -69,8 +71,8 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
     try:
         span = read_duration(expires) if expires else None
     except ValueError:
-        what = f'must be a length of time (found "{expires}")'
-        raise SetupError("--expires", None, what, "write 30d, 12h or 1y") from None
+        what = f'must be a duration (found "{expires}")'
+        raise SetupError("--expires", None, what, "write a duration such as 30d, 12h or 1y") from None
     with accounts_of(root) as (accounts, _):
         made = accounts.create_token(name, kind, permissions, span)
     click.echo(f"Token {name} ({kind}). Copy it now: it will not be shown again.", err=True)
@@ -79,11 +81,11 @@ def create_token(root: Path, name: str, kind: str, permissions: tuple[str, ...],
 
 def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> None:
     if permissions and kind != "custom":
-        what = f"a {kind} token can't have other permissions"
-        raise SetupError("--permission", None, what, "use --type custom")
+        what = f"a {kind} token can't have additional permissions"
+        raise SetupError("--permission", None, what, "to set permissions, use --type custom")
     if kind == "custom" and not permissions:
-        fix = "pass one, such as --permission article.find"
-        raise SetupError("--permission", None, "a custom token needs at least one permission", fix)
+        fix = "pass a permission, such as --permission article.find"
+        raise SetupError("--permission", None, "a custom token requires at least one permission", fix)
     subjects = [*(t.singular for t in read_content_types(root).content_types), *filter(None, ACTIONS)]
     for permission in permissions:
         subject, _, action = permission.rpartition(".")
@@ -93,7 +95,9 @@ def _check_permissions(root: Path, kind: str, permissions: tuple[str, ...]) -> N
         known = known_actions(subject)
         if action not in known:
             fix = suggestion(action, known) or "use one of " + ", ".join(known)
-            raise SetupError("--permission", None, f'unknown action "{action}" for {subject}', fix)
+            raise SetupError(
+                "--permission", None, f'unknown action "{action}" in the permission for {subject}', fix
+            )
 
 
 @token.command("list")
@@ -133,8 +137,13 @@ def user() -> None:
 @click.argument("username")
 @click.argument("email")
 @site_option
-@click.option("--role", default="authenticated", show_default=True, help="A role defined in site.yaml.")
-@click.option("--password", help="The password. [default: prompt]")
+@click.option(
+    "--role",
+    default="authenticated",
+    show_default=True,
+    help="The user's role, which must be defined in site.yaml.",
+)
+@click.option("--password", help="The user's password. [default: ask for it]")
 @one_line_errors
 def create_user(root: Path, username: str, email: str, role: str, password: str | None) -> None:
     """Create a confirmed user."""
@@ -147,7 +156,9 @@ def create_user(root: Path, username: str, email: str, role: str, password: str 
             made = Users(accounts).create(username, email, chosen, role=role, confirmed=True)
         except ApiError as error:
             fix = "list all users with `bifolio user list`"
-            raise SetupError("user", None, f"{username} or {email} is already taken", fix) from error
+            raise SetupError(
+                "user", None, f"the user name {username} or the e-mail address {email} is already taken", fix
+            ) from error
     click.echo(f"created {made.username} ({made.email}), {made.role}")
 
 
@@ -167,7 +178,7 @@ def list_users(root: Path) -> None:
 @user.command("block")
 @click.argument("username")
 @site_option
-@click.option("--undo", is_flag=True, help="Unblock the user.")
+@click.option("--undo", is_flag=True, help="Unblock the user instead.")
 @one_line_errors
 def block_user(root: Path, username: str, undo: bool) -> None:
     """Block a user and end the user's sessions."""
@@ -191,7 +202,7 @@ def give_role(root: Path, username: str, role: str) -> None:
 @user.command("password")
 @click.argument("username")
 @site_option
-@click.option("--password", help="The password. [default: prompt]")
+@click.option("--password", help="The user's password. [default: ask for it]")
 @one_line_errors
 def set_password(root: Path, username: str, password: str | None) -> None:
     """Change a user's password and end the user's sessions."""
@@ -243,7 +254,7 @@ def key() -> None:
     metavar="SPAN",
     default="1d",
     show_default=True,
-    help="How long existing sessions stay valid; 0 ends them now.",
+    help="How long existing sessions stay valid, such as 1d; with 0, they end now.",
 )
 @one_line_errors
 def rotate(root: Path, grace: str) -> None:
@@ -252,8 +263,8 @@ def rotate(root: Path, grace: str) -> None:
     try:
         span = read_duration(grace).total_seconds() if grace != "0" else 0.0
     except ValueError:
-        what = f'must be a length of time (found "{grace}")'
-        raise SetupError("--grace", None, what, "write 1d, 12h or 0") from None
+        what = f'must be a duration (found "{grace}")'
+        raise SetupError("--grace", None, what, "write a duration such as 1d, 12h or 0") from None
     rotate_key(root, span)
     kept = f"existing sessions stay valid for {grace}" if span else "all existing sessions end"
     click.echo(f"created a new key; {kept}. Restart the site's servers to use it.")

@@ -70,7 +70,7 @@ class Terminal:
         read = [*_actions(("read", change.read), ("removed", change.removed))]
         written = [*_actions(("wrote", change.written), ("deleted", change.deleted))]
         if change.reloaded:
-            read.insert(0, "site.yaml or a content type changed")
+            read.insert(0, "site.yaml or a content type has changed")
         took = f"({seconds * 1000:.0f} ms)"
         lines = [
             f"  {sign} {', '.join(parts)} {took}" for sign, parts in (("↻", read), ("✎", written)) if parts

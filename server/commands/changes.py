@@ -38,23 +38,33 @@ _OPTIONS = {"types": "--type", "events": "--event", "locales": "--locale", "stat
 
 @click.command("changes")
 @site_option
-@click.option("--since", metavar="PLACE", help="A position from --save, or a commit, tag, branch or date.")
+@click.option(
+    "--since",
+    metavar="PLACE",
+    help="Where to start: a position from --save, or a commit, tag, branch or date.",
+)
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Save the position for the next --since.",
+    help="Save the position of the last listed change, for the next --since.",
 )
-@click.option("--last", is_flag=True, help="Print only the current position.")
-@click.option("--type", "types", multiple=True, help="Only this content type. Repeatable.")
+@click.option("--last", is_flag=True, help="Print the current position instead of changes.")
+@click.option(
+    "--type", "types", multiple=True, help="List only changes to this content type; can be repeated."
+)
 @click.option(
     "--event",
     "events",
     multiple=True,
-    help="Only these events, such as media.*. Repeatable.",
+    help="List only these events, such as media.*; can be repeated.",
 )
-@click.option("--locale", "locales", multiple=True, help="Only this locale. Repeatable.")
-@click.option("--status", type=click.Choice(["published", "draft"]), help="Only this status.")
-@click.option("--paths", "as_paths", is_flag=True, help="Print only the file paths.")
+@click.option("--locale", "locales", multiple=True, help="List only changes in this locale; can be repeated.")
+@click.option(
+    "--status",
+    type=click.Choice(["published", "draft"]),
+    help="List only changes to documents with this status.",
+)
+@click.option("--paths", "as_paths", is_flag=True, help="Print only the paths of the changed files.")
 @click.option("--json", "as_json", is_flag=True, help="Print each event as one line of JSON.")
 @one_line_errors
 def changes(
@@ -74,7 +84,7 @@ def changes(
     Exits with status 3 if the log does not reach back that far; fetch everything instead.
     """
     if (since is None) == (not last):
-        raise click.UsageError("Pass either --since PLACE or --last.")
+        raise click.UsageError("Pass either --since or --last.")
     if as_paths and as_json:
         raise click.UsageError("--paths and --json can't be combined.")
     wanted = {"types": types, "events": events, "locales": locales, "status": (status or "",)}
@@ -120,7 +130,7 @@ class _Log:
         if recorder.missed:
             site.record()
         if recorder.missed:
-            raise StorageError("The changes can't be recorded now. Try again")
+            raise StorageError("The changes can't be recorded now; try again")
         for problem in site.problems:
             if problem.severity == "error":
                 click.echo(f"bifolio: changes not listed: {printable(str(problem))}", err=True)
@@ -138,12 +148,12 @@ class _Log:
         SetupError.
         """
         if not text:
-            raise GoneError("The position is empty")
+            raise GoneError("The position in --since is empty")
         place = _PLACE.fullmatch(text)
         if place is None:
             return self._since_commit(text)
         if place[1] and place[1] != self.bounds.id:
-            raise GoneError(f"The log {place[1]} was replaced by another")
+            raise GoneError(f"The event log {place[1]} was replaced by a new log")
         return self._after(int(place[2]))
 
     def _after(self, seq: int) -> Iterator[Event]:
@@ -168,7 +178,7 @@ class _Log:
             if head:
                 commit = commit_at(past.log, head, time)
                 if not commit:
-                    raise GoneError(f"There is no commit from {text} or before")
+                    raise GoneError(f"There is no commit at or before {text}")
                 return events_since(past, commit)
         except GoneError:
             raise
@@ -176,7 +186,7 @@ class _Log:
             raise SetupError("--since", None, printable(error.message)) from error
         seq = self.database.last_before(from_seconds(time))
         if seq is None:
-            raise GoneError(f"The log does not reach back to {text}")
+            raise GoneError(f"The event log does not reach back to {text}")
         return self._after(seq)
 
 

@@ -44,14 +44,18 @@ MAX_FIXED_KEYS = 1000  # Maximum number of keys that one --fix changes.
 @click.command("check")
 @site_option
 @click.option(
-    "--format", "format_", type=click.Choice(["text", *FORMATS]), default="text", help="The output format."
+    "--format",
+    "format_",
+    type=click.Choice(["text", *FORMATS]),
+    default="text",
+    help="The format of the output.",
 )
 @click.option("--strict", is_flag=True, help="Also exit with status 1 on warnings.")
-@click.option("--translations", is_flag=True, help="Also report documents missing from a locale.")
+@click.option("--translations", is_flag=True, help="Also report documents that are missing in a locale.")
 @click.option("--all", "every", is_flag=True, help="List every problem, instead of a few examples per cause.")
-@click.option("--media", is_flag=True, help="Also look for media files missing from the bucket.")
+@click.option("--media", is_flag=True, help="Also report media files that are missing from the bucket.")
 @click.option("--fix", is_flag=True, help="Fix problems that have one obvious solution.")
-@click.option("--dry-run", is_flag=True, help="With --fix: show the changes without making them.")
+@click.option("--dry-run", is_flag=True, help="With --fix, show the changes without making them.")
 @one_line_errors
 def check(
     root: Path,

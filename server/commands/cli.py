@@ -31,7 +31,9 @@ class CommandEntry:
 # `bifolio --help` prints these summaries. The commands don't have to be imported for this.
 COMMANDS: Mapping[str, CommandEntry] = {
     "serve": CommandEntry("server.commands.serve", "serve_command", "Serve a site."),
-    "init": CommandEntry("server.commands.init", "init", "Create a site, empty or from existing files."),
+    "init": CommandEntry(
+        "server.commands.init", "init", "Create an empty site, or a site from existing files."
+    ),
     "check": CommandEntry("server.commands.check", "check", "Report problems in content and schemas."),
     "mv": CommandEntry("server.commands.mv", "mv", "Rename a document or media file and update references."),
     "log": CommandEntry("server.commands.history", "log", "Show the history of documents."),

@@ -29,13 +29,20 @@ MAX_SHOWN_PROBLEMS = 10
 @click.command("export")
 @click.argument("target", metavar="DIR", type=click.Path(path_type=Path))
 @site_option
-@click.option("--at", "name", metavar="REF", help="Export a past commit.")
-@click.option("--role", default="public", show_default=True, help="Export what this role can read.")
-@click.option("--everything", is_flag=True, help="Export all types, as a read-only token sees them.")
+@click.option("--at", "name", metavar="REF", help="Export the site as it was at a past commit.")
+@click.option(
+    "--role", default="public", show_default=True, help="Export the documents that this role can read."
+)
+@click.option("--everything", is_flag=True, help="Export all documents that a read-only token can read.")
 @click.option("--drafts", is_flag=True, help="Export drafts instead of published versions.")
-@click.option("--base-url", default="", metavar="URL", help="The prefix of media file URLs.")
-@click.option("--skip-broken", is_flag=True, help="Skip files that can't be read.")
-@click.option("--force", is_flag=True, help="Write to a folder that contains other files.")
+@click.option(
+    "--base-url",
+    default="",
+    metavar="URL",
+    help="The URL of the website, which is put before the paths of media files.",
+)
+@click.option("--skip-broken", is_flag=True, help="Skip content files that can't be read.")
+@click.option("--force", is_flag=True, help="Write to DIR even if it contains other files.")
 @one_line_errors
 def export_command(
     root: Path,
@@ -79,7 +86,7 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
         )
     if errors and not skip_broken:
         what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
-        raise SetupError(str(root.resolve()), None, what, "fix them, or pass --skip-broken")
+        raise SetupError(str(root.resolve()), None, what, "fix the problems, or pass --skip-broken")
 
 
 def _report(site: Site, options: ExportOptions, target: Path, done: Done, seconds: float) -> None:
@@ -103,7 +110,7 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
     if done.unscaled:
         what = f"{done.unscaled} image{'s have' if done.unscaled != 1 else ' has'} no formats"
-        _warn(what, "check the images and the permissions of .bifolio/")
+        _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     total = tally.written + tally.unchanged
     click.echo(
         f"  {total} files, {tally.size / 1e6:.1f} MB: {tally.written} written, "

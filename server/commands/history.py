@@ -38,10 +38,12 @@ COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 MAX_SHOWN_CHANGES = 10  # Maximum number of changes that are printed for a commit.
 UNCOMMITTED_LABEL = "not committed"
 _NAMES_HINT = "pass a file, or TYPE/ID such as article/night-ferry"
-_COMMITS_HINT = "pass commits as options: bifolio diff --from COMMIT --to COMMIT, bifolio log --since COMMIT"
+_COMMITS_HINT = (
+    "to pass commits, use options: bifolio diff --from COMMIT --to COMMIT, or bifolio log --since COMMIT"
+)
 
 document_options = (
-    click.option("--locale", help="The locale. [default: the site's default locale]"),
+    click.option("--locale", help="The document's locale. [default: the site's default locale]"),
     click.option("--draft", is_flag=True, help="Use the draft instead of the published version."),
 )
 
@@ -90,7 +92,7 @@ class Repository:
             fix = suggestion(name, types) or (
                 _COMMITS_HINT if self._is_commit(text.partition("..")[0]) else _NAMES_HINT
             )
-            raise SetupError(text, None, "no such document", fix)
+            raise SetupError(text, None, "there is no such document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
 
     def _is_commit(self, text: str) -> bool:
@@ -107,7 +109,10 @@ class Repository:
         found = self.versions.of(self.site.state, type_, document_id)
         if not found and not self.versions.is_there(self.site.state, type_, document_id):
             raise SetupError(
-                text, None, "no such document, now or earlier", "find documents with `bifolio log`"
+                text,
+                None,
+                "there is no such document, and there was none earlier",
+                "find documents with `bifolio log`",
             )
         return type_, document_id, found
 
@@ -145,10 +150,14 @@ class Repository:
 @click.command("log")
 @click.argument("document", required=False)
 @site_option
-@click.option("--since", help="Only commits since a date (2026-11-01) or after a commit.")
-@click.option("--author", help="Only commits by this author: an e-mail address, or part of a name.")
+@click.option("--since", help="Show only commits since a date (2026-11-01) or after a commit.")
+@click.option("--author", help="Show only commits by this author: an e-mail address, or part of a name.")
 @click.option(
-    "--limit", default=20, show_default=True, type=click.IntRange(1), help="The maximum number of commits."
+    "--limit",
+    default=20,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Show at most this number of commits.",
 )
 @one_line_errors
 def log(document: str | None, root: Path, since: str | None, author: str | None, limit: int) -> None:
@@ -174,8 +183,8 @@ def log(document: str | None, root: Path, since: str | None, author: str | None,
 @click.command("diff")
 @click.argument("document", required=False)
 @site_option
-@click.option("--from", "since", help="The older commit. [default: HEAD]")
-@click.option("--to", help="The newer commit. [default: the files on disk]")
+@click.option("--from", "since", help="The commit to compare from. [default: HEAD]")
+@click.option("--to", help="The commit to compare to. [default: the files on disk]")
 @document_options[0]
 @document_options[1]
 @one_line_errors

@@ -25,7 +25,10 @@ def import_() -> None:
 @click.argument("source")
 @site_option
 @click.option(
-    "--token", envvar="STRAPI_TOKEN", show_envvar=True, help="A full-access API token, if SOURCE is a URL."
+    "--token",
+    envvar="STRAPI_TOKEN",
+    show_envvar=True,
+    help="A full-access API token of Strapi, if SOURCE is a URL.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be written, without writing.")
 @click.option(
@@ -34,7 +37,7 @@ def import_() -> None:
 @click.option(
     "--project",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder of the Strapi project, to import its config/api as well.",
+    help="The folder of the Strapi project; also imports the settings in its config/api.",
 )
 @one_line_errors
 def import_strapi(

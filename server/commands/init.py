@@ -36,10 +36,13 @@ _DATA_ENDINGS = (*YAML, ".json")
 @click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[DIR]")
 @click.option(
     "--name",
-    help="The site's name. [default: from the generator's settings, or the folder's name]",
+    help="The site's name. [default: the name in the site generator's settings, or the folder's name]",
 )
 @click.option(
-    "--locale", "locales", multiple=True, help="A locale; the first one is the default. Repeatable."
+    "--locale",
+    "locales",
+    multiple=True,
+    help="A locale of the site; can be repeated. The first one is the default locale.",
 )
 @click.option("--example/--no-example", default=None, help="Add a first article to a new site.")
 @click.option("--docker", is_flag=True, help="Also write compose.yaml, to serve the site in a container.")
@@ -112,7 +115,9 @@ def _check(folder: Path, locales: tuple[str, ...]) -> None:
             what = f'must be a locale code (found "{code}")'
             raise SetupError("--locale", None, what, "use codes such as en or pt-BR")
     if folder.exists() and not folder.is_dir():
-        raise SetupError(str(folder), None, "is not a folder", "pass an existing or a new folder")
+        raise SetupError(
+            str(folder), None, "is not a folder", "pass the path of an existing folder or of a new folder"
+        )
 
 
 def _report_nothing(folder: Path, documents: int | None) -> None:
@@ -123,7 +128,12 @@ def _report_nothing(folder: Path, documents: int | None) -> None:
     if documents is None:
         data = sum(path.endswith(_DATA_ENDINGS) for path in walk(folder, [""]).files)
         files = f"; {count(data, 'YAML or JSON file')} found, see docs/existing-sites.md" if data else ""
-        raise SetupError(str(folder), None, "no file can become a document", f"see above{files}")
+        raise SetupError(
+            str(folder),
+            None,
+            "none of the files can become a document",
+            f"the list above gives the reasons{files}",
+        )
     kept = f"its content types have {count(documents, 'document')}"
     click.echo(f"this folder is already a site: {kept}; nothing new to add")
 

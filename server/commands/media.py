@@ -28,7 +28,7 @@ from server.tools.terminal import (
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-_one_line = partial(refuse_in_one_line, "media", "files moved so far stay moved; run it again")
+_one_line = partial(refuse_in_one_line, "media", "the files moved so far stay moved; run the command again")
 _GRACE_HOURS = int(GRACE_PERIOD.total_seconds() // 3600)
 
 
@@ -39,7 +39,7 @@ def media() -> None:
 
 @media.command("push")
 @site_option
-@click.option("--keep", is_flag=True, help="Keep the local files.")
+@click.option("--keep", is_flag=True, help="Keep the local files after they have been copied.")
 @one_line_errors
 def push_command(root: Path, keep: bool) -> None:
     """Move the site's media files into its bucket.
@@ -78,7 +78,7 @@ def pull_command(root: Path) -> None:
     show_default=True,
     type=click.IntRange(min=_GRACE_HOURS),
     metavar="HOURS",
-    help="Keep objects younger than this.",
+    help="Keep unused objects that are younger than this number of hours.",
 )
 @one_line_errors
 def gc_command(root: Path, dry_run: bool, grace: int) -> None:
@@ -109,7 +109,9 @@ def _open(root: Path, mode: Mode) -> tuple[OpenSite, "Bucket"]:
     opened = open_site(root, mode)
     settings = opened.site.state.settings
     if not settings.media.store:
-        raise SetupError("site.yaml", None, "media.store is missing", "set it to the address of a bucket")
+        raise SetupError(
+            "site.yaml", None, "media.store is missing", "set media.store to the URL of a bucket"
+        )
     bucket = open_bucket(settings, patient=True)
     bucket.check()
     return opened, bucket

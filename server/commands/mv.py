@@ -56,7 +56,7 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
     yield from (f"{before} → {after}" for before, after in renamed.files.items())
     yield from (f"{path}: reference updated" for path in renamed.references)
     yield from (
-        f"{link.path}:{link.line}: link not updated, change it yourself: {link.old} → {link.new}"
+        f"{link.path}:{link.line}: the link was not updated; change it by hand: {link.old} → {link.new}"
         for link in renamed.links
     )
     if renamed.ids:

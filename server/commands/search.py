@@ -28,13 +28,19 @@ MAX_FRAGMENTS = 2  # Maximum number for each document.
 @click.command("search")
 @click.argument("words", nargs=-1, required=True)
 @site_option
-@click.option("--type", "types", multiple=True, metavar="TYPE", help="Only this content type. Repeatable.")
-@click.option("--locale", help="Only this locale.")
-@click.option("--draft", is_flag=True, help="Search the draft of each document that has one.")
 @click.option(
-    "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="The maximum number of hits."
+    "--type", "types", multiple=True, metavar="TYPE", help="Search only this content type; can be repeated."
 )
-@click.option("--paths", is_flag=True, help="Print only the file paths.")
+@click.option("--locale", help="Search only this locale.")
+@click.option("--draft", is_flag=True, help="Search drafts instead of published versions, where they exist.")
+@click.option(
+    "--limit",
+    default=10,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    help="Show at most this number of hits.",
+)
+@click.option("--paths", is_flag=True, help="Print only the paths of the found files.")
 @one_line_errors
 def search(
     words: tuple[str, ...],
@@ -68,10 +74,12 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
     named = {name: t for t in state.schema.content_types for name in (t.singular, t.plural)}
     for name in types:
         if name not in named:
-            raise SetupError(f"--type {name}", None, "no such content type", suggestion(name, named))
+            raise SetupError(f"--type {name}", None, "there is no such content type", suggestion(name, named))
     if locale is not None and locale not in state.settings.locales.available:
         known = ", ".join(state.settings.locales.available)
-        raise SetupError(f"--locale {locale}", None, "no such locale", f"use one of {known}")
+        raise SetupError(
+            f"--locale {locale}", None, "the site does not have this locale", f"use one of {known}"
+        )
     shown = {t.uid: edited_status(t) if draft else PUBLISHED for t in state.schema.content_types}
     unlocalized = frozenset(t.uid for t in state.schema.content_types if not t.localized)
     return Scope(shown, frozenset(named[name].uid for name in types) or None, locale, unlocalized)
@@ -83,13 +91,11 @@ def _question(words: tuple[str, ...], state: State) -> Question:
     """
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
-        raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
+        raise SetupError("search", None, f"the search must have at most {MAX_QUESTION_CHARS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:
-        raise SetupError(
-            "search", None, "must contain at least one word to find", "add a word that is not excluded"
-        )
+        raise SetupError("search", None, "all words are excluded", "add at least one word to search for")
     return question
 
 

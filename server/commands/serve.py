@@ -53,14 +53,18 @@ START_TIMEOUT_S = 60.0
 
 @click.command("serve")
 @site_option
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The IP address or host name to listen on."
+)
 @click.option(
     "--port", default=1337, show_default=True, type=click.IntRange(1, 65535), help="The port to listen on."
 )
 @click.option(
-    "--workers", type=click.IntRange(1, 64), help="Number of worker processes. [default: the cores, up to 4]"
+    "--workers",
+    type=click.IntRange(1, 64),
+    help="The number of worker processes. [default: the number of cores, but at most 4]",
 )
-@click.option("--at", "name", metavar="REF", help="Serve a past commit, read-only.")
+@click.option("--at", "name", metavar="REF", help="Serve the site as it was at a past commit, read-only.")
 @click.option("--open", "opens", is_flag=True, help="Open the studio in a browser.")
 @click.option(
     "--takeover",

@@ -20,13 +20,20 @@ from server.tools.typescript import write_module
     type=click.Path(path_type=Path, dir_okay=False),
     help="The file to write, such as bifolio.ts. [default: standard output]",
 )
-@click.option("--check", "check", is_flag=True, help="Write nothing; exit with 1 if --out is out of date.")
+@click.option(
+    "--check",
+    "check",
+    is_flag=True,
+    help="Write nothing, but exit with status 1 if the file in --out is out of date.",
+)
 @one_line_errors
 def types(root: Path, out: Path | None, check: bool) -> None:
     """Generate TypeScript types for all content types and components."""
     check_site(root)
     if check and out is None:
-        raise SetupError("--check", None, "--out is missing", "pass the file to check with --out")
+        raise SetupError(
+            "--check", None, "requires --out, which is missing", "pass the file to check with --out"
+        )
     made = write_module(read_content_types(root), read_settings(root)).encode()
     if out is None:
         sys.stdout.buffer.write(made)
@@ -53,7 +60,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
         return
     fix = f"run `bifolio types --out {path}`"
     if there is None:
-        raise SetupError(str(path), None, "no such file", fix)
+        raise SetupError(str(path), None, "there is no such file", fix)
     lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
     line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
     raise SetupError(str(path), line, "is out of date", fix)

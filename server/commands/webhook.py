@@ -50,8 +50,10 @@ def _find_webhook(settings: Settings, name: str) -> Webhook:
     """Return the webhook with this name. Raises SetupError if there is none."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
-        fix = suggestion(name, found) or (f"use one of {', '.join(found)}" if found else f"add it to {FILE}")
-        raise SetupError(name, None, "no such webhook", fix)
+        fix = suggestion(name, found) or (
+            f"use one of {', '.join(found)}" if found else f"add the webhook to {FILE}"
+        )
+        raise SetupError(name, None, "there is no webhook with this name", fix)
     return found[name]
 
 
@@ -132,7 +134,7 @@ def test(root: Path, name: str) -> None:
     default=20,
     show_default=True,
     type=click.IntRange(1, 10_000),
-    help="The maximum number of deliveries.",
+    help="Show at most this number of deliveries.",
 )
 @one_line_errors
 def log(root: Path, name: str | None, limit: int) -> None:
@@ -164,7 +166,12 @@ def _line(one: Delivery) -> list[Part]:
 @click.option(
     "--since", type=click.IntRange(0), metavar="SEQ", help="Resend all events after this sequence number."
 )
-@click.option("--id", "webhook_id", metavar="ID", help="Resend the delivery with this webhook-id.")
+@click.option(
+    "--id",
+    "webhook_id",
+    metavar="DELIVERY-ID",
+    help="Resend the delivery with this id, which `bifolio webhook log` lists.",
+)
 @one_line_errors
 def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> None:
     """Resend deliveries with the same webhook-id and the documents' current content."""
@@ -173,7 +180,7 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
     settings = _settings(root)
     one = _find_webhook(settings, name)
     if not one.enabled:
-        raise SetupError(name, None, "is disabled", "write enabled: true")
+        raise SetupError(name, None, "this webhook is disabled", 'set "enabled: true" in site.yaml')
     with _log_of(root, settings) as database:
         last = database.bounds().last
         events = _events(database, since) if since is not None else []
@@ -199,16 +206,19 @@ def _replay_one(connection: Connection, name: str, webhook_id: str) -> None:
     if replay_one(connection, name, webhook_id, time.time()) is None:
         fix = (
             f"list them with `bifolio webhook log {name}`; "
-            f"they are kept for 7 days, at most {MAX_DONE_DELIVERIES:,}"
+            f"the last {MAX_DONE_DELIVERIES:,} deliveries are kept for up to 7 days"
         )
-        raise SetupError(webhook_id, None, f"the webhook {name} has no such delivery", fix)
+        raise SetupError(webhook_id, None, f'the webhook "{name}" has no delivery with this id', fix)
 
 
 @webhook.command("secret")
 @click.argument("name")
 @site_option
 @click.option(
-    "--rotate", "wants_another", is_flag=True, help="Create a new secret; the old one is valid for a day."
+    "--rotate",
+    "wants_another",
+    is_flag=True,
+    help="Create a new secret. The old secret stays valid for a day.",
 )
 @one_line_errors
 def secret(root: Path, name: str, wants_another: bool) -> None:

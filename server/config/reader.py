@@ -131,7 +131,7 @@ def _one_of(first: str, second: str) -> Callable[..., bool]:
     def read(file: ConfigFile, default: bool, *at: str) -> bool:
         word = values.text(file, "", *at)
         if word not in (first, second):
-            raise file.refuse_value(f"be {first} or {second}", suggestion(word, (first, second)), *at)
+            raise file.refuse_value(f'be "{first}" or "{second}"', suggestion(word, (first, second)), *at)
         return word == second
 
     return read
@@ -213,23 +213,24 @@ ENTRIES: Mapping[str, Callable[..., Any]] = {
 
 def _check_locales(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     if settings.locales.default not in settings.locales.available:
-        must = "be one of locales.available"
-        yield file.refuse_value(must, "add it there", "locales", "default")
+        must = "be one of the locales in locales.available"
+        yield file.refuse_value(must, "add it to locales.available", "locales", "default")
 
 
 def _check_page_sizes(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     most = settings.api.page_size.max
     if settings.api.page_size.default > most:
         what = (
-            f"api.page_size.default must not be above max (found {settings.api.page_size.default} and {most})"
+            "api.page_size.default must not be greater than api.page_size.max (found "
+            f"{settings.api.page_size.default} and {most})"
         )
-        yield file.refuse(what, "raise api.page_size.max", "api", "page_size")
+        yield file.refuse(what, "increase api.page_size.max", "api", "page_size")
     for name, wanted in settings.export.types.items():
         size = wanted.parameters.get("pagination", {}).get("pageSize", "1")
         if int(size) > most:
             at = ("export", "types", name, "page_size")
-            must = f"not be above api.page_size.max, {most}"
-            yield file.refuse_value(must, "raise api.page_size.max", *at)
+            must = f"not be greater than api.page_size.max, which is {most}"
+            yield file.refuse_value(must, "increase api.page_size.max", *at)
 
 
 def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
@@ -240,14 +241,14 @@ def _check_actions(file: ConfigFile, settings: Settings) -> Iterator[SetupError]
             if action not in known:
                 at = ("roles", role, subject, file.get("roles", role, subject).index(action))
                 fix = suggestion(action, known, MIN_SIMILARITY) or "use one of " + ", ".join(known)
-                yield file.refuse(f'unknown action "{action}" for {subject}', fix, *at)
+                yield file.refuse(f'unknown action "{action}" in the permissions for {subject}', fix, *at)
 
 
 def _check_locales_of_webhooks(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     for webhook in settings.webhooks:
         for locale in webhook.locales:
             if locale not in settings.locales.available:
-                what = f'unknown locale "{locale}" in the webhook {webhook.name}'
+                what = f'unknown locale "{locale}" in the webhook "{webhook.name}"'
                 fix = suggestion(locale, settings.locales.available) or "use one of " + ", ".join(
                     settings.locales.available
                 )
@@ -263,12 +264,17 @@ def _check_rules(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
 
 def _check_git(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
     if settings.git.push and settings.git.commit != COMMIT_EACH_WRITE:
-        must = f"be each, because git.push is {settings.git.push}"
-        yield file.refuse_value(must, "write each, or remove git.commit", "git", "commit")
+        must = f'be "each", because git.push is "{settings.git.push}"'
+        yield file.refuse_value(must, 'set it to "each", or remove git.commit', "git", "commit")
     wanted = {"branch": settings.git.branch, "follow": settings.git.follow, "push": settings.git.push}
     for key, value in wanted.items():
         if value and not settings.git.remote:
-            yield file.refuse(f"git.{key} needs git.remote", "add remote: origin below git", "git", key)
+            yield file.refuse(
+                f"git.{key} requires git.remote, which is not set",
+                'add "remote: origin" to the section git',
+                "git",
+                key,
+            )
 
 
 def _check_media(file: ConfigFile, settings: Settings) -> Iterator[SetupError]:
@@ -296,11 +302,11 @@ def check_subjects(settings: Settings, singulars: Mapping[str, Any]) -> list[Pro
         for subject in sorted({permission.rsplit(".", 1)[0] for permission in permissions}):
             if subject not in singulars and subject not in ACTIONS:
                 known = [*singulars, *ACTIONS]
-                wrong.append(_no_type(settings, f"the role {role}", known, "roles", role, subject))
+                wrong.append(_no_type(settings, f'the role "{role}"', known, "roles", role, subject))
     for i, webhook in enumerate(settings.webhooks):
         known = [*singulars, "upload"]
         unknown = (name for name in webhook.types if name not in known)
-        where = f"the webhook {webhook.name}"
+        where = f'the webhook "{webhook.name}"'
         wrong.extend(_no_type(settings, where, known, "webhooks", i, "types", name) for name in unknown)
     sections = {("export", "types"): settings.export.types, ("api", "populate"): settings.api.populate}
     for at, named in sections.items():
@@ -318,7 +324,7 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
     """Yield a warning for each role name that is probably a mistyped name of a built-in role."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
-            what = f'no user has the role "{role}" until it is assigned'
+            what = f'the role "{role}" is not built in, so no user has it until it is assigned'
             yield _warning(settings, what, fix, "roles", role)
 
 

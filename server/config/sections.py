@@ -50,10 +50,12 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
     """Return a further request whose response is exported. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
-        raise file.refuse_key(f'invalid name "{at[-1]}" of a query', "use letters, digits, - and _", *at)
+        raise file.refuse_key(f'invalid query name "{at[-1]}"', 'use only letters, digits, "-" and "_"', *at)
     value = file.get(*at)
     if not isinstance(value, str) or not value.startswith("/api/"):
-        raise file.refuse_value("be a path of the API", "write it as /api/articles?sort=title", *at)
+        raise file.refuse_value(
+            "be the path of an API request", "write a path such as /api/articles?sort=title", *at
+        )
     return QueryExport(str(value), _line(file, *at))
 
 
@@ -94,11 +96,11 @@ def _address(file: ConfigFile, *at: str) -> str:
     url = values.text(file, "", *at)
     start = _ORIGIN_OR_PATH.match(url)
     if not start:
-        fix = "write it as https://example.org/preview?slug={slug} or /preview?slug={slug}"
-        raise file.refuse(f"{'.'.join(at)} must be an address", fix, *at)
+        fix = "write a value such as https://example.org/preview?slug={slug} or /preview?slug={slug}"
+        raise file.refuse(f"{'.'.join(at)} must be a URL or a path", fix, *at)
     if not _TEMPLATE.fullmatch(url[start.end() :]):
-        fix = "write placeholders as {slug}, and percent-encode other braces and spaces"
-        raise file.refuse(f"{'.'.join(at)} has a space or an invalid placeholder", fix, *at)
+        fix = "write placeholders such as {slug}, and percent-encode all other braces and spaces"
+        raise file.refuse(f"{'.'.join(at)} contains a space or an invalid placeholder", fix, *at)
     return url
 
 
@@ -141,7 +143,7 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
 SERVE_MODES = ("redirect", "stream", "sign")
 CREDENTIALS_HINT = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment instead"
-URL_HINT = "write it as https://example.org/path"
+URL_HINT = "write a URL such as https://example.org/path"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 
 
@@ -150,7 +152,7 @@ def store(file: ConfigFile, default: str, *at: str) -> str:
     written = values.text(file, default, *at)
     if written and not _STORE.fullmatch(written):
         fix = CREDENTIALS_HINT if "@" in written else "write s3://BUCKET or s3://BUCKET/PREFIX"
-        raise file.refuse(f"{'.'.join(at)} must be the address of a bucket", fix, *at)
+        raise file.refuse(f"{'.'.join(at)} must be the URL of a bucket", fix, *at)
     return written.rstrip("/")
 
 
@@ -166,7 +168,7 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
     if "@" in parts.netloc:
         raise file.refuse(f"{'.'.join(at)} must not contain credentials", CREDENTIALS_HINT, *at)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise file.refuse_value("be a URL without a query", URL_HINT, *at)
+        raise file.refuse_value("be a URL without a query string", URL_HINT, *at)
     return written.rstrip("/")
 
 
@@ -188,11 +190,18 @@ def fix_of_secret(path: tuple[str, ...]) -> str:
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
     """Yield errors for settings in the section `media` that contradict each other."""
     if serve == "redirect" and not public_url:
-        what = "media.serve is redirect, but media.public_url is missing"
-        yield file.refuse(what, "set it, or use stream or sign", "media", "serve")
+        what = 'media.serve is "redirect", but media.public_url is missing'
+        yield file.refuse(
+            what, 'set media.public_url, or set media.serve to "stream" or "sign"', "media", "serve"
+        )
     if not store and (public_url or serve):
         key = "public_url" if public_url else "serve"
-        yield file.refuse(f"media.{key} needs media.store", "set it to s3://BUCKET/PREFIX", "media", key)
+        yield file.refuse(
+            f"media.{key} requires media.store, which is not set",
+            "set media.store to s3://BUCKET/PREFIX",
+            "media",
+            key,
+        )
 
 
 # --- remote ---------------------------------------------------------------------------------------
@@ -211,7 +220,9 @@ def remote(file: ConfigFile, default: str, *at: str) -> str:
     """
     name = text(file, default, *at)
     if name and not _REMOTE.fullmatch(name):
-        raise file.refuse("git.remote must be the name of a remote", "use one that `git remote` lists", *at)
+        raise file.refuse(
+            "git.remote must be the name of a git remote", "use a name that `git remote` lists", *at
+        )
     return name
 
 
@@ -233,6 +244,6 @@ def push(file: ConfigFile, default: str, *at: str) -> str:
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(
-            "be before, after or off", suggestion(word, (PUSH_BEFORE, PUSH_AFTER, "off")), *at
+            'be "before", "after" or "off"', suggestion(word, (PUSH_BEFORE, PUSH_AFTER, "off")), *at
         )
     return "" if word == "off" else word

@@ -54,7 +54,7 @@ def section(file: ConfigFile, *at: str) -> Mapping[str, Tree]:
     if is_null(value):
         return {}
     if not isinstance(value, dict):
-        raise file.refuse_value("be a mapping", "write it as lines of key: value", *at)
+        raise file.refuse_value("be a mapping", 'write it as lines such as "key: value"', *at)
     return value
 
 
@@ -64,7 +64,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
     if is_null(value):
         return default
     if not isinstance(value, str):
-        raise file.refuse_value("be text", "write one value", *at)
+        raise file.refuse_value("be a string", "write a single value", *at)
     return str(value)
 
 
@@ -96,14 +96,14 @@ def scalar(file: ConfigFile, *at: str) -> Any:
     try:
         return typed(file.get(*at))
     except ValueError as error:
-        raise file.refuse(f"{'.'.join(at)}: {error}", "write another value", *at) from error
+        raise file.refuse(f"{'.'.join(at)}: {error}", "use a different value", *at) from error
 
 
 def size(file: ConfigFile, default: int, *at: str) -> int:
     """Read a setting that is a number of bytes. It can be written as `200 MB`, `512 kB` or `1000`."""
     matched = _SIZE.fullmatch(text(file, str(default), *at).strip())
     if not matched:
-        raise file.refuse_value("be a size", "write it as 200 MB", *at)
+        raise file.refuse_value("be a size in bytes, kB, MB or GB", "write a size such as 200 MB", *at)
     return int(matched[1]) * _UNITS[matched[2].lower()]
 
 
@@ -114,7 +114,7 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
     try:
         return read_duration(written)
     except ValueError as error:
-        raise file.refuse_value("be a length of time", "write 30d, 12h or 1y", *at) from error
+        raise file.refuse_value("be a duration", "write a duration such as 30d, 12h or 1y", *at) from error
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
@@ -128,8 +128,8 @@ def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
     try:
         return read_duration(f"{written}s" if written.isdecimal() else written)
     except ValueError as error:
-        must = "be off, each or a length of time"
-        raise file.refuse_value(must, "write a time such as 30s", *at) from error
+        must = 'be "off", "each" or a duration'
+        raise file.refuse_value(must, "write a duration such as 30s", *at) from error
 
 
 def keep(
@@ -151,7 +151,7 @@ def person(file: ConfigFile, default: str, *at: str) -> str:
     """Read a setting with a name and an email address as git uses them: `Name <email>`."""
     written = text(file, default, *at)
     if not _PERSON.fullmatch(written):
-        raise file.refuse_value("be a name and an e-mail address", "write Name <name@example.org>", *at)
+        raise file.refuse_value("be a name and an e-mail address", "write it as Name <name@example.org>", *at)
     return written
 
 
@@ -159,7 +159,7 @@ def rate(file: ConfigFile, default: str, *at: str) -> str:
     """Read a setting that is a rate limit, such as `100 per minute`."""
     written = text(file, default, *at)
     if written and not _RATE.fullmatch(written):
-        raise file.refuse_value("be a rate", "write it as 100 per minute", *at)
+        raise file.refuse_value("be a rate limit", "write a limit such as 100 per minute", *at)
     return written
 
 
@@ -171,7 +171,7 @@ def rate_store(file: ConfigFile, default: str, *at: str) -> str:
     written = text(file, default, *at)
     if written and not _RATE_STORE.fullmatch(written):
         fix = "write redis://HOST:PORT/0, env:NAME or memory"
-        raise file.refuse(f"{'.'.join(at)} must be memory or the address of a Redis server", fix, *at)
+        raise file.refuse(f'{".".join(at)} must be "memory" or the URL of a Redis server', fix, *at)
     return written
 
 
@@ -192,7 +192,7 @@ def texts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
     if is_null(value):
         return default
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise file.refuse_value("be a list of texts", "write it as [a, b]", *at)
+        raise file.refuse_value("be a list of strings", "write a list such as [a, b]", *at)
     return tuple(map(str, value))
 
 
@@ -208,8 +208,8 @@ def origins(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
     written = text_or_texts(file, default, *at)
     for i, origin in enumerate(written):
         if origin not in ("*", "null") and not _ORIGIN.fullmatch(origin):
-            fix = "write https://example.org, in lower case and without a path"
-            raise file.refuse(f'{".".join(at)} must list origins (found "{origin}")', fix, *at, i)
+            fix = "write origins such as https://example.org, in lower case and without a path"
+            raise file.refuse(f'{".".join(at)} must be a list of origins (found "{origin}")', fix, *at, i)
     return written
 
 
@@ -220,8 +220,8 @@ def networks(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str,
         try:
             ip_network(network)
         except ValueError as error:
-            what = f'{".".join(at)} must list addresses or networks (found "{network}")'
-            raise file.refuse(what, "write 10.0.0.1 or 10.0.0.0/8", *at, i) from error
+            what = f'{".".join(at)} must be a list of IP addresses or networks (found "{network}")'
+            raise file.refuse(what, "write values such as 10.0.0.1 or 10.0.0.0/8", *at, i) from error
     return written
 
 
@@ -242,5 +242,5 @@ def locales(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, 
 
 def _check_locale(file: ConfigFile, code: str, *at: str | int) -> None:
     if not LOCALE.fullmatch(code):
-        must = "list locale codes" if isinstance(at[-1], int) else "be a locale code"
+        must = "be a list of locale codes" if isinstance(at[-1], int) else "be a locale code"
         raise file.refuse_value(must, "use codes such as en or pt-BR", *at)

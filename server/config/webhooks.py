@@ -45,9 +45,9 @@ MAX_SECRET_BYTES, MIN_SECRET_BYTES = 64, 24  # required by the Standard Webhooks
 MAX_DEBOUNCE = timedelta(hours=1)
 # by key: how to fix an invalid value
 VALUE_FIXES: Mapping[str, str] = {
-    "url": "write an address such as https://example.org/hook, and send credentials in a header",
-    "secret": "remove it to have one created",
-    "headers": "change the value",
+    "url": "write a URL such as https://example.org/hook, and send credentials in a header",
+    "secret": 'remove "secret" so that Bifolio generates one',
+    "headers": "use a different value",
 }
 # Webhooks can't set these headers, because Bifolio sets them.
 _OWN_HEADERS = re.compile(
@@ -102,11 +102,11 @@ def _webhook(file: ConfigFile) -> Webhook:
     for key in file.data:
         if key not in WEBHOOK_KEYS:
             fix = suggestion(key, WEBHOOK_KEYS) or "use one of " + ", ".join(WEBHOOK_KEYS)
-            raise file.refuse_key(f'unknown key "{key}" of a webhook', fix, key)
+            raise file.refuse_key(f'unknown key "{key}" in a webhook', fix, key)
     name = values.text(file, "", "name")
     if not _NAME.fullmatch(name):
-        fix = "use letters, digits, - and _"
-        raise file.refuse(f'invalid name "{name}" of a webhook', fix, "name")
+        fix = 'use only letters, digits, "-" and "_"'
+        raise file.refuse(f'invalid webhook name "{name}"', fix, "name")
     webhook = Webhook(
         name=name,
         url=_check_value(file, check_url, values.text(file, "", "url"), "url"),
@@ -135,7 +135,8 @@ def _event(file: ConfigFile, pattern: str) -> str:
 
 def _status(file: ConfigFile, word: str) -> str:
     if word not in STATUSES:
-        what = f'status must be {" or ".join(STATUSES)} (found "{word}")'
+        known = " or ".join(f'"{status}"' for status in STATUSES)
+        what = f'status must be {known} (found "{word}")'
         raise file.refuse(what, suggestion(word, STATUSES), "status")
     return word
 
@@ -143,7 +144,7 @@ def _status(file: ConfigFile, word: str) -> str:
 def _debounce(file: ConfigFile) -> timedelta:
     found = values.duration(file, timedelta(), "debounce")
     if found > MAX_DEBOUNCE:
-        raise file.refuse_value("not be longer than an hour", "write a time such as 10s", "debounce")
+        raise file.refuse_value("not be longer than one hour", "write a duration such as 10s", "debounce")
     return found
 
 
@@ -152,9 +153,17 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
     for name in values.section(file, "headers"):
         at = ("headers", name)
         if not _HEADER.fullmatch(name):
-            raise file.refuse_key(f'invalid name "{ascii(name)[1:-1]}" of a header', "rename it", *at)
+            raise file.refuse_key(
+                f'invalid header name "{ascii(name)[1:-1]}"',
+                "use only characters that HTTP allows in header names",
+                *at,
+            )
         if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
-            raise file.refuse_key(f'the header "{name}" is already set', "remove it", *at)
+            raise file.refuse_key(
+                f'the header "{name}" can\'t be set here, because Bifolio or another entry sets it',
+                "remove the header",
+                *at,
+            )
         seen.add(name.lower())
         yield name, _check_value(file, check_header, values.text(file, "", *at), *at)
 
@@ -167,7 +176,7 @@ def _check_value(file: ConfigFile, check: Callable[[str], str], value: str, *at:
     if value.startswith("env:"):
         wrong = _wrong_variable(value)
         if wrong:
-            raise file.refuse(f"{'.'.join(at)}: {wrong}", "use another variable", *at)
+            raise file.refuse(f"{'.'.join(at)}: {wrong}", "use a different variable", *at)
     elif wrong := check(value):
         raise file.refuse(f"{'.'.join(at)} {wrong}", VALUE_FIXES.get(at[0], ""), *at)
     return value
@@ -180,8 +189,10 @@ def _wrong_variable(value: str) -> str:
     """
     matched = _VARIABLE.fullmatch(value)
     if not matched:
-        return f'"{value}" is not env: and the name of a variable'
-    return f"{matched[1]} is reserved for Bifolio" if matched[1].startswith(_OWN_VARIABLES) else ""
+        return f'"{value}" is not "env:" followed by the name of an environment variable'
+    return (
+        f"the variable {matched[1]} is reserved for Bifolio" if matched[1].startswith(_OWN_VARIABLES) else ""
+    )
 
 
 def check_url(url: str) -> str:
@@ -189,18 +200,18 @@ def check_url(url: str) -> str:
     if not url:
         return "is missing"
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        return "has characters that must be percent-encoded"
+        return "contains characters that must be percent-encoded"
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        return "is not an address"
+        return "is not a valid URL"
     if parts.scheme not in ("http", "https"):
         return "must begin with https:// or http://"
     if not parts.hostname or port == 0:
-        return "is not an address"
+        return "is not a valid URL"
     if "@" in parts.netloc:
-        return "must not contain a user"
+        return "must not contain a user name"
     return ""
 
 
@@ -212,13 +223,13 @@ def check_secret(secret: str) -> str:
         key = b""
     if secret.startswith(SECRET_PREFIX) and MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
         return ""
-    return f"must be {SECRET_PREFIX} and {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes in base64"
+    return f'must be "{SECRET_PREFIX}" followed by {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes in base64'
 
 
 def check_header(value: str) -> str:
     """Return the reason why the value of a header is invalid, or "" if it is valid."""
     if not value.isascii() or not value.isprintable() or value != value.strip():
-        return "has characters that headers can't contain"
+        return "contains characters that are not allowed in HTTP headers"
     return "" if value else "is empty"
 
 
@@ -235,11 +246,13 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
         found = environment.get(matched[1])
         line = webhook.lines.get(key)
         if found is None:
-            fix = "set it, or write enabled: false"
-            what = f"the environment variable {matched[1]} of the webhook {webhook.name} is not set"
+            fix = 'set the variable, or disable the webhook with "enabled: false"'
+            what = (
+                f'the environment variable {matched[1]}, which the webhook "{webhook.name}" uses, is not set'
+            )
             raise SetupError(SETTINGS, line, what, fix)
         if wrong := check(found):
-            what = f"the environment variable {matched[1]} of the webhook {webhook.name} {wrong}"
+            what = f'the environment variable {matched[1]}, which the webhook "{webhook.name}" uses, {wrong}'
             raise SetupError(SETTINGS, line, what, VALUE_FIXES.get(key, ""))
         return found
 
@@ -266,6 +279,6 @@ def hosts(file: ConfigFile, default: tuple[str, ...], *at: str) -> tuple[str, ..
     written: tuple[Any, ...] = values.text_or_texts(file, default, *at)
     for i, host in enumerate(written):
         if not host or is_null(host) or any(c in host for c in "/@ \t\r\n[]") or "://" in host:
-            what = f'{".".join(at)} must list hosts (found "{host}")'
-            raise file.refuse(what, "write them as 127.0.0.1 or build.internal", *at, i)
+            what = f'{".".join(at)} must be a list of hosts (found "{host}")'
+            raise file.refuse(what, "write hosts such as 127.0.0.1 or build.internal", *at, i)
     return tuple(host.lower() for host in written)

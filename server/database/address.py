@@ -22,7 +22,7 @@ def file_of(url: str) -> Path:
     """Return the path in a URL such as `sqlite:///path`. Raises ValueError for any other URL."""
     match = re.fullmatch(r"sqlite(?:\+\w+)?:///([^?]+)", url)
     if match is None:
-        raise ValueError("it must be at postgresql://…, or at sqlite:/// and a path")
+        raise ValueError("the URL must be postgresql://… or sqlite:///PATH")
     return Path(match[1])
 
 

@@ -199,4 +199,4 @@ class Notices:
             try:
                 call(payload)
             except Exception:
-                log.exception("a notice of %s could not be handled", topic)
+                log.exception("a notification about %s can't be processed", topic)

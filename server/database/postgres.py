@@ -88,7 +88,7 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
                 last = monotonic()
             elif monotonic() - last > silent_s:
                 gen.close()
-                raise SilentError(f"no response for {silent_s:g} s")
+                raise SilentError(f"no response within {silent_s:g} s")
             awaited = gen.send(ready)
     except StopIteration as end:
         return end.value

@@ -26,7 +26,7 @@ _MAX_CHARS = 60  # There is no advice for a longer text.
 def date_advice(text: str) -> str:
     """Return advice on how to write `text` as a date. It is not a valid date."""
     if re.match(_ISO_DATE, text):
-        return "there is no such day; write it as YYYY-MM-DD"
+        return "this day does not exist; write it as YYYY-MM-DD"
     days = _days(text)
     return f"write it as YYYY-MM-DD: {' or '.join(days)}" if days else "write it as YYYY-MM-DD"
 
@@ -124,17 +124,17 @@ def _slug(text: str) -> str:
         return ""
     plain = "".join(c for c in normalize("NFKD", text.casefold()) if not combining(c))
     slug = re.sub(r"[^a-z0-9_.~]+", "-", plain).strip("-.") if plain.isascii() else ""
-    return f"write {slug}" if slug else "write it with a-z, 0-9 and - alone"
+    return f"write {slug}" if slug else 'use only a-z, 0-9 and "-"'
 
 
 def _of_list(attribute: Attribute, items: list[Tree]) -> str:
     first = items[0] if items else ""
     if attribute.to_many or attribute.multiple:
-        return "write each by itself, in one list"
+        return "write each value as a separate entry of the list"
     if attribute.type in ("json", "blocks") or isinstance(first, dict | list):
         return ""
     if len(items) == 1:
-        return f"write it without the list: {attribute.name}: {first}"
+        return f"write a single value instead of a list: {attribute.name}: {first}"
     return f"write one of them, such as {attribute.name}: {first}"
 
 
@@ -188,13 +188,15 @@ _OF_TEXT: Mapping[str, Callable[[str], str]] = {
     "datetime": timestamp_advice,
     "timestamp": timestamp_advice,
     "array": lambda text: f"write a list: [{text}]",
-    "blocks": lambda text: "write blocks, or make it a richtext in the schema",
+    "blocks": lambda text: "write blocks, or change the attribute's type to richtext in the schema",
 }
-_ID_ADVICE = "write the documentId alone: the name of its file, if that says no other"
+_ID_ADVICE = (
+    "write only the documentId: the file's name without the extension, unless the file contains a documentId"
+)
 _OF_MAPPING: Mapping[str, str] = {
     **dict.fromkeys(("string", "text", "richtext", "email", "uid", "enumeration"), "put the text in quotes"),
     "relation": _ID_ADVICE,
-    "media": "write the path alone",
-    "blocks": "write each block below a dash",
-    "array": "write each value below a dash",
+    "media": "write only the path",
+    "blocks": "write each block as a list entry that begins with a dash",
+    "array": "write each value as a list entry that begins with a dash",
 }

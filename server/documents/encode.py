@@ -168,7 +168,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 
 ABSENT: Any = object()
-NULL_TEXT_MESSAGE = 'the text "null" is written in place of null'
+NULL_TEXT_MESSAGE = 'the string "null" is used instead of null'
 # Types for which an empty string means null. Browser-based editors write empty strings for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
@@ -195,7 +195,7 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         return _read_zone(attribute, tree, path, reading)
     if kind == "blocks":
         for at in damaged_members(tree):
-            reading.fail((*path, *at), NULL_TEXT_MESSAGE, "write null, if it is meant", warning=True)
+            reading.fail((*path, *at), NULL_TEXT_MESSAGE, "write null if that is what you mean", warning=True)
     try:
         value = READERS[kind](tree, attribute)
         return mask_hashes(value) if reading.masks_hashes and kind in _MAY_HAVE_HASHES else value
@@ -214,7 +214,11 @@ def _read_component(attribute: Attribute, tree: Tree, path: KeyPath, reading: Re
     if not attribute.repeatable:
         return _read_one(type_, tree, path, reading)
     if not isinstance(tree, list):
-        reading.fail(path, f"must be a list (found {_as_text(tree)})", "write each component below a dash")
+        reading.fail(
+            path,
+            f"must be a list (found {_as_text(tree)})",
+            "write each component as a list entry that begins with a dash",
+        )
         return ()
     found = (_read_one(type_, item, (*path, i), reading) for i, item in enumerate(tree))
     return tuple(component for component in found if component is not None)
@@ -231,7 +235,11 @@ def _read_one(type_: Type, tree: Tree, path: KeyPath, reading: Reading) -> Compo
 
 def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> tuple[Component, ...]:
     if not isinstance(tree, list):
-        reading.fail(path, f"must be a list (found {_as_text(tree)})", "write each component below a dash")
+        reading.fail(
+            path,
+            f"must be a list (found {_as_text(tree)})",
+            "write each component as a list entry that begins with a dash",
+        )
         return ()
     found = []
     for i, item in enumerate(tree):
@@ -242,8 +250,12 @@ def _read_zone(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
             )  # The name of an existing component is unlikely to be a typo.
             hint = suggestion(str(uid), attribute.components, likeness)
             takes = ", ".join(attribute.components)
-            fix = hint or (f"use one of {takes}" if uid else f"set it to one of {takes}")
-            what = f'the component "{uid}" is not allowed here' if uid else "__component is missing"
+            fix = hint or (f"use one of {takes}" if uid else f"set __component to one of {takes}")
+            what = (
+                f'the component "{uid}" is not allowed in this dynamic zone'
+                if uid
+                else "__component is missing"
+            )
             reading.fail((*path, i), what, fix)
             continue
         component = _read_one(reading.types[str(uid)], item, (*path, i), reading)
@@ -259,8 +271,12 @@ def read_own_id(tree: Mapping[str, Tree], otherwise: str, reading: Reading) -> s
         return otherwise
     if isinstance(written, str) and written and "/" not in written:
         return compose(str(written))
-    fix = "write it without /, or remove it" if isinstance(written, str) else "put it in quotes, or remove it"
-    reading.fail(("documentId",), "must be text without /", fix)
+    fix = (
+        'remove the "/", or remove documentId'
+        if isinstance(written, str)
+        else "put the value in quotes, or remove documentId"
+    )
+    reading.fail(("documentId",), 'must be a string without "/"', fix)
     return otherwise
 
 
@@ -284,7 +300,7 @@ def unknown_key_advice(key: str, type_: Type, hidden: Collection[str] = ()) -> s
     attribute.
     """
     known = [name for name in type_.attributes if name not in hidden]
-    return suggestion(key, known) or f"add it to {type_.path} or remove it"
+    return suggestion(key, known) or f"add the attribute to {type_.path}, or remove the key"
 
 
 def warn_unknown(

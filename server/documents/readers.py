@@ -36,7 +36,7 @@ class Unreadable(ValueError):
 def _text(tree: Tree, _: Attribute) -> str:
     if isinstance(tree, str):
         return str(tree)
-    raise Unreadable("text", "" if isinstance(tree, dict | list) else "put it in quotes")
+    raise Unreadable("a string", "" if isinstance(tree, dict | list) else "put the value in quotes")
 
 
 def _enumeration(tree: Tree, attribute: Attribute) -> str:
@@ -163,10 +163,12 @@ def read_target(tree: Tree, attribute: Attribute) -> Any:
 
 def _relation(tree: Tree, attribute: Attribute) -> tuple[Any, ...]:
     if attribute.derived:
-        raise Unreadable("nothing: the other side has this relation", f'write "{attribute.mapped_by}" there')
+        raise Unreadable(
+            "empty, because the relation is stored on the other side", f'set "{attribute.mapped_by}" there'
+        )
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.to_many and len(found) > 1:
-        raise Unreadable("one documentId")
+        raise Unreadable("a single documentId")
     return tuple(dict.fromkeys(read_target(item, attribute) for item in found if not is_null(item)))
 
 
@@ -183,7 +185,7 @@ def _target(tree: Tree, morph: bool) -> Any:
 def _media(tree: Tree, attribute: Attribute) -> tuple[str, ...]:
     found = tree if isinstance(tree, list) else [tree]
     if not attribute.multiple and len(found) > 1:
-        raise Unreadable("one path below uploads/")
+        raise Unreadable("a single path below uploads/")
     return tuple(dict.fromkeys(read_target(i, attribute) for i in found if not is_null(i)))
 
 

@@ -110,7 +110,7 @@ class EventDatabase:
         try:
             return make_engine(self.accounts, prepare, tables, size=1, replaced=_log_replacement)
         except ModuleNotFoundError as error:
-            raise LogUnavailableError(f"The event log needs a database driver: {error}") from error
+            raise LogUnavailableError(f"The event log requires a database driver: {error}") from error
 
     @contextmanager
     def writing(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator["Transaction"]:

@@ -221,7 +221,7 @@ class Hub:
                 failing = False
             except Exception:
                 if not failing:
-                    log.exception("events could not be sent to streams; retrying every %d s", BACKOFF_S)
+                    log.exception("events can't be sent to streams; retrying every %d s", BACKOFF_S)
                 failing = True
                 await asyncio.sleep(BACKOFF_S)
             await asyncio.sleep(POLL_INTERVAL_S)

@@ -30,7 +30,7 @@ MAX_CLIENTS_PER_CALLER = (
 )
 MAX_MESSAGES_PER_WINDOW, WINDOW_S = 100, 10.0  # limit for the messages from one caller, in each worker
 MAX_ENTRY_BYTES = 1024
-TOO_MANY_MESSAGE = "Too many clients are viewing documents; try again later"
+TOO_MANY_MESSAGE = "Too many clients are reporting their presence; try again later"
 _HALF_KEY_BYTES = 8  # A key consists of two digests, of the caller and of the client.
 _KEY_BYTES = 2 * _HALF_KEY_BYTES
 _LENGTH = struct.Struct("=H")

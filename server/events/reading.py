@@ -167,7 +167,7 @@ def _document(parameters: Mapping[str, Any]) -> tuple[str, str] | None:
     value = parameters.get("presence", "")
     type_, _, document_id = value.partition(":") if isinstance(value, str) else ("", "", "")
     if value and not (type_ and document_id):
-        raise ValidationError('"presence" must be a type and a document id, such as article:launch')
+        raise ValidationError('"presence" must be a content type and a document id, such as "article:launch"')
     return (type_, document_id) if value else None
 
 
@@ -175,11 +175,13 @@ def _parse_words(parameters: Mapping[str, Any], name: str, known: Any) -> frozen
     value = parameters.get(name, "")
     texts = value if isinstance(value, list) else [value]
     if not all(isinstance(text, str) for text in texts):
-        raise ValidationError(f'"{name}" must be a comma-separated list')
+        raise ValidationError(f'"{name}" must be a comma-separated list of values')
     words = frozenset(word.strip() for text in texts for word in text.split(",") if word.strip())
     for word in sorted(words):
         if known is not None and word not in known:
-            raise _unknown_error(f'"{name}" has an unknown value "{word[:_MAX_QUOTED_CHARS]}"', word, known)
+            raise _unknown_error(
+                f'"{name}" contains the unknown value "{word[:_MAX_QUOTED_CHARS]}"', word, known
+            )
     return words
 
 
@@ -194,7 +196,7 @@ def read_number(parameters: Mapping[str, Any], name: str, default: int, most: in
     if text == "":
         return default
     if not isinstance(text, str) or not text.isascii() or not text.isdigit() or int(text[:20]) > most:
-        raise ValidationError(f'"{name}" must be a whole number of at most {most:,}')
+        raise ValidationError(f'"{name}" must be a whole number from 0 to {most:,}')
     return int(text)
 
 

@@ -16,7 +16,7 @@ class RecordEvents(Job):
     """
 
     name = "record"
-    failure = "changes could not be recorded"
+    failure = "changes can't be recorded"
 
     def __init__(
         self, site: Site, recorder: Recorder, timing: Timing, notices: Notices | None = None

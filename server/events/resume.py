@@ -13,10 +13,10 @@ def require_kept(bounds: Bounds, since: int) -> None:
     this number yet.
     """
     if since > bounds.last:
-        message = f"The log of events ends at {bounds.last}; {since} belongs to another one"
+        message = f"The event log ends at event {bounds.last}, so {since} must be from a different log"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
     if since and since < (bounds.first or bounds.last + 1) - 1:
-        message = f"Events after {since} are no longer kept; fetch everything and continue from {bounds.last}"
+        message = f"The events after {since} were deleted; fetch everything and continue from {bounds.last}"
         raise GoneError(message, {"first": bounds.first, "last": bounds.last})
 
 

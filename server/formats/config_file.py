@@ -45,10 +45,12 @@ class ConfigFile:
         if is_null(value):
             return []
         if not isinstance(value, list):
-            raise self.refuse_value("be a list", "begin each entry with a dash", *at)
+            raise self.refuse_value("be a list", "write a list, in which each entry begins with a dash", *at)
         for i, item in enumerate(value):
             if not isinstance(item, dict):
-                raise self.refuse_value("list mappings", "write each entry as keys with values", *at, i)
+                raise self.refuse_value(
+                    "be a list of mappings", 'write each entry as lines such as "key: value"', *at, i
+                )
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
@@ -111,7 +113,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
             return ConfigFile(path, {}, {})
         raise SetupError(path, None, f"can't be read: {error.strerror}", "check its permissions") from error
     except UnicodeDecodeError as error:
-        raise SetupError(path, None, "is not UTF-8", "save it as UTF-8") from error
+        raise SetupError(path, None, "is not UTF-8", "save the file as UTF-8") from error
     except SyntaxProblem as error:
         raise SetupError(path, error.line, error.message, error.fix, error.column) from error
     file = ConfigFile(path, {} if is_null(data) else data, positions)

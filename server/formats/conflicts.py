@@ -78,4 +78,6 @@ def _first(lines: list[str]) -> int | None:
 def _refuse(index: int | None) -> None:
     if index is not None:
         what = "unresolved merge conflict"
-        raise SyntaxProblem(what, index + 1, "keep what is right, and remove the three lines of git", 1)
+        raise SyntaxProblem(
+            what, index + 1, "keep the correct version, and remove git's three marker lines", 1
+        )

@@ -87,7 +87,7 @@ class Handler(BaseHandler):
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
-            fix = f"put a line {self.END_DELIMITER} below it"
+            fix = f"add a line {self.END_DELIMITER} after it"
             raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
         matter = text[start : closing.start()]
         return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
@@ -120,7 +120,7 @@ class Handler(BaseHandler):
             return {}
         if not isinstance(data, dict):
             raise SyntaxProblem(
-                "front matter must be a mapping", above + 1, "write it as key: value lines", 1
+                "front matter must be a mapping", above + 1, 'write it as lines such as "key: value"', 1
             )
         return data
 

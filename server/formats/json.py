@@ -31,7 +31,7 @@ def _skip(text: str, at: int) -> int:
 
 def _json_value(text: str, at: int, depth: int) -> tuple[Node, int]:
     if depth > 4 * MAX_DEPTH:
-        raise SyntaxProblem("nested too deeply", None, "flatten it")
+        raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels")
     if text[at] == "{":
         return _json_collection(text, at, depth, "}")
     if text[at] == "[":
@@ -79,11 +79,11 @@ _PROBLEMS = (
     ("Expecting property name", "expected a key in double quotes"),
     ("Expecting ','", "expected a comma or a closing bracket"),
     ("Expecting ':'", "expected a colon"),
-    ("Extra data", "more follows the value"),
-    ("Unterminated string", "a text has no closing quote"),
-    ("Invalid control", "a control character in a text has to be escaped"),
-    ("Invalid \\", "JSON has no such escape"),
-    ("Unexpected UTF-8 BOM", "a byte order mark is not expected"),
+    ("Extra data", "unexpected characters after the value"),
+    ("Unterminated string", "a string has no closing quote"),
+    ("Invalid control", "a control character in a string must be escaped"),
+    ("Invalid \\", "this escape does not exist in JSON"),
+    ("Unexpected UTF-8 BOM", "the file must not begin with a byte order mark"),
 )
 
 
@@ -140,17 +140,19 @@ def read_json(text: str) -> Tree:
         raise _not_json(error) from error
     except UnicodeEncodeError as error:
         raise SyntaxProblem(
-            "half of a surrogate pair has no UTF-8 form", None, "write both halves"
+            "half of a surrogate pair can't be encoded in UTF-8", None, "write both halves of the pair"
         ) from error
     except RecursionError as error:
-        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+        raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels") from error
     except SyntaxProblem as problem:
         raise _with_position(problem, text) from problem
     except ValueError as error:
         what = f"a number must not have more than {MAX_DIGITS} digits"
-        raise _with_position(SyntaxProblem(what, None, "put it in quotes"), text) from error
+        raise _with_position(SyntaxProblem(what, None, "put the number in quotes"), text) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and depth_of(tree) > MAX_DEPTH:
-        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+        raise SyntaxProblem(
+            f"the values are nested more than {MAX_DEPTH} levels deep", None, "use fewer levels"
+        )
     return tree
 
 
@@ -166,7 +168,7 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
     if text[error.pos : error.pos + 1] in _ENDS and comma >= 0 and not text[comma + 1 : error.pos].strip():
         what = f"a comma before the end of the {_ENDS[text[error.pos]]}"
         line, column, _ = position_at(text, comma)
-    fix = "look at the commas, quotes and brackets near it"
+    fix = "check the commas, quotes and brackets nearby"
     return SyntaxProblem(f"not JSON: {what} (column {column})", line, fix, column)
 
 

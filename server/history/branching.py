@@ -72,7 +72,7 @@ class Branches:
         """Return the branch with this name. Raises NotFoundError."""
         branch = next((branch for branch in self.all() if branch.name == name), None)
         if branch is None:
-            raise NotFoundError(f'There is no branch "{name[:100]}"')
+            raise NotFoundError(f'The branch "{name[:100]}" does not exist')
         return branch
 
     def commit(self, name: str) -> str:
@@ -96,20 +96,24 @@ class Branches:
         branches (`branches.max`).
         """
         if not is_branch_name(self.root, name):
-            raise ValidationError(f'"{name[:100]}" can\'t be the name of a branch')
+            raise ValidationError(f'"{name[:100]}" is not a valid branch name')
         if branch_commit(self.root, name):
             raise ConflictError(f'The branch "{name[:100]}" already exists')
         if find_commit(self.root, name) or read_time(name) is not None:
-            raise ValidationError(f'"{name[:100]}" already names a commit, tag or time')
+            raise ValidationError(
+                f'"{name[:100]}" can\'t be a branch name, because it already identifies a commit, tag or time'
+            )
         limit, existing = self.past.site.state.settings.branches.max, self.all()
         similar = next((branch.name for branch in existing if _folded(branch.name) == _folded(name)), "")
         if similar:
             raise ConflictError(
-                f'The branch "{similar[:100]}" differs only in case or accents, '
+                f'The existing branch "{similar[:100]}" differs only in case or accents, '
                 "which some file systems ignore"
             )
         if len(existing) >= limit:
-            raise ConflictError(f"There are {limit:,} branches already (branches.max); delete one first")
+            raise ConflictError(
+                f"There are already {limit:,} branches, the maximum set by branches.max; delete one first"
+            )
         if not move_branch(self.root, name, commit, "", "create"):
             raise ConflictError(f'The branch "{name[:100]}" conflicts with the name of an existing branch')
         return self.get(name)
@@ -120,9 +124,14 @@ class Branches:
         Raises NotFoundError if there is no such branch, and ConflictError if the branch is checked out.
         """
         if self.get(name).worktree or name == self.served():
-            raise ConflictError(f'The branch "{name[:100]}" is checked out; check out another one first')
+            raise ConflictError(
+                f'The branch "{name[:100]}" can\'t be deleted while it is checked out; check out a '
+                "different branch first"
+            )
         if not delete_branch(self.root, name):
-            raise ConflictError(f'git refused to delete the branch "{name[:100]}"; is it being rebased?')
+            raise ConflictError(
+                f'git refused to delete the branch "{name[:100]}"; check whether it is being rebased'
+            )
 
 
 def _folded(name: str) -> str:
@@ -155,7 +164,7 @@ def fork_of(past: PastStates, commit: str) -> str:
     """Return the merge base of a commit and the checked-out branch. Raises ConflictError if there is none."""
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
-        raise ConflictError("The branch and the checked-out branch have no common commit")
+        raise ConflictError("The branch and the checked-out branch have no common ancestor")
     return base
 
 
@@ -358,7 +367,7 @@ class BranchWriter:
                 commit = make_commit(self.branches.root, (head,), files, signed)
                 if move_branch(self.branches.root, name, commit, head, "write"):
                     return self.past.answered(commit, today), result, commit
-        raise BusyError("The branch kept changing while this write was being prepared; try again")
+        raise BusyError("The branch changed repeatedly while this write was being prepared; try again")
 
     def preview(
         self, name: str, prepare: Callable[[Request, Context], Result], request: Request, today: Settings

@@ -63,7 +63,9 @@ def read_configuration(root: Path, blobs: Blobs) -> Configuration:
                 copy.write_bytes(required(data, path, files[path]))
             return configure(Path(folder))
     except OSError as error:
-        raise StorageError(f"A past state can't be read: {os.strerror(error.errno or 0)}") from error
+        raise StorageError(
+            f"The site's state at a past commit can't be read: {os.strerror(error.errno or 0)}"
+        ) from error
 
 
 def open_blob(root: Path, blob: Blob) -> IO[bytes]:

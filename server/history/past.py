@@ -320,7 +320,7 @@ class PastStates:
                     for past in filter(attrgetter("lacking"), self._all_known()):
                         self._keep(self._with_new_formats(past))
         except Exception:
-            log.exception("can't scale the pictures of past commits; the next request tries again")
+            log.exception("the images in past commits can't be scaled; the next request will try again")
 
     def _pending_pictures(self) -> list[tuple[str, Blob]]:
         """Return the path and blob of each picture whose formats have not been generated yet."""

@@ -9,9 +9,10 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.storage.git.repository import place_mark
 
-NO_GIT_MESSAGE = "git is not installed or not in PATH; the history of a site needs it"
+NO_GIT_MESSAGE = "git, which the site's history requires, is not installed or not in PATH"
 NO_REPOSITORY_MESSAGE = (
-    "The site is not in a git repository; run git init -b main in its folder and commit it first"
+    "The site is not in a git repository; run git init -b main in the site's folder and commit the files "
+    "first"
 )
 FOREIGN_MESSAGE = (
     "The site's git repository belongs to another user than the one that runs Bifolio, so git refuses to "

@@ -129,7 +129,7 @@ def commit_changes(
     changed_by_path = {file.change.path: file for file in changed}
     unknown = next((path for path in paths_to_commit if path not in changed_by_path), None)
     if unknown is not None:
-        raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes, or you may not see them')
+        raise ValidationError(f'"{unknown[:200]}" has no uncommitted changes that you may see')
     cleaned = clean_message(message)
     if not cleaned:
         raise ValidationError("The commit message is empty")
@@ -142,9 +142,9 @@ def commit_changes(
         else:
             commit = site.committer.commit_files(_contents(site.root, paths), cleaned, documents, by)
     except (CommitError, OSError) as error:
-        raise ConflictError(f"Not committed: {error}") from error
+        raise ConflictError(f"The files can't be committed: {error}") from error
     if not commit:
-        raise ConflictError("Nothing was committed: none of these files differs from the last commit")
+        raise ConflictError("Nothing was committed, because none of the files differs from the last commit")
     return commit
 
 
@@ -159,7 +159,7 @@ def _content(root: Path, path: str) -> bytes | Path | None:
     """
     file = root / path
     if file.is_symlink():
-        raise ConflictError(f"{path} is a link; commit it with git")
+        raise ConflictError(f"{path} is a symbolic link; commit it with git")
     try:
         return file if file.stat().st_size > _MAX_MEMORY_BYTES else file.read_bytes()
     except MISSING_FILE_ERRORS:

@@ -117,7 +117,7 @@ class Budget:
             self._take_large()
         if size > self._bytes and self._settings is not None:
             limit = f"{self._settings.api.limits.size:,} bytes"
-            raise LimitError(f"The response has more than {limit}; request less", "size")
+            raise LimitError(f"The response would be larger than {limit}; request less data", "size")
 
     def take_values(self, count: int) -> None:
         """Charge `count` values in the request's body to the budget. Raises LimitError if the body contains
@@ -126,7 +126,7 @@ class Budget:
         self.values -= count
         if self.values < 0 and self._settings is not None:
             limit = self._settings.api.limits.values
-            raise LimitError(f"The body has more than {limit:,} values; write fewer at once", "values")
+            raise LimitError(f"The request body has more than {limit:,} values; send fewer at once", "values")
 
     def take_turn(self) -> None:
         """Acquire the mutex for costly requests. Raises BusyError and NeedsThreadPool."""
@@ -193,13 +193,13 @@ class Budget:
         self._steps -= self._granted - self._left
         if self._steps < 0:
             limit = f"{settings.api.limits.steps:,} steps"
-            raise LimitError(f"The response needs more than {limit}; request less", "steps")
+            raise LimitError(f"The response would need more than {limit}; request less data", "steps")
         self._granted = self._left = min(self._steps, STEPS_PER_CLOCK_READ)
         now = time.thread_time()
         if self._began is None:
             self._began = now
         if now - self._began > settings.api.limits.time.total_seconds():
-            raise LimitError("The response would take too long; request less", "time")
+            raise LimitError("The response would take too long; request less data", "time")
         if now - self._began > COSTLY_CPU_S or self._costly:
             self.take_turn()
         if self._gone is not None and self._gone():

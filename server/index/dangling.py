@@ -175,8 +175,11 @@ class _Targets:
                 target, self._snapshot.media
             )
             if "://" in target:
-                fix = "put the file into content/uploads/, and write its path there"
-            return f"{name}: there is no content/uploads/{target}", fix or "add the file, or remove the path"
+                fix = "put the file into content/uploads/, and use its path in that folder"
+            return (
+                f"{name}: the file content/uploads/{target} does not exist",
+                fix or "add the file, or remove the path",
+            )
         uid, document_id = key_of(attribute, target)
         suggestion = self._find_by_id_or_title(uid, document_id)
         fix = (
@@ -237,4 +240,4 @@ def _fold(title: str) -> str:
 
 def no_document(uid: str, document_id: str) -> str:
     """Return the message that a document doesn't exist."""
-    return f'there is no document "{document_id}" of {uid}'
+    return f'the document "{document_id}" of type {uid} does not exist'

@@ -200,4 +200,4 @@ class _Lane:
         try:
             self._job.close()
         except Exception:
-            log.exception("the job %s could not be stopped cleanly", self._job.name)
+            log.exception("the job %s can't be stopped cleanly", self._job.name)

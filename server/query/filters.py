@@ -197,7 +197,7 @@ def _conditions(value: Any, key: str) -> list[Any]:
     if isinstance(value, dict):
         return [value]
     details = {"key": key, "source": "query", "param": "filters"}
-    raise ValidationError(f"{key} must be a list of conditions", details)
+    raise ValidationError(f'"{key}" must be a list of conditions', details)
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
@@ -283,7 +283,7 @@ def _text(value: Any, dotted: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValidationError(f"Invalid value at {dotted}: expected one value")
+        raise ValidationError(f"Invalid value at {dotted}: expected a single value")
     return value
 
 

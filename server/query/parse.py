@@ -167,7 +167,7 @@ def read_query(
     combined = settings.api.populate_with_pagination or type_.singular in settings.api.populate
     if many and selection.populate and _is_paged(params) and not combined:
         raise NotAllowedBySettingError(
-            "populate and pagination can't be combined in one request; "
+            '"populate" and "pagination" can\'t be combined in one request; '
             "set api.populate_with_pagination: allow in site.yaml to allow it"
         )
     return Query(
@@ -335,7 +335,7 @@ def _with_status(value: Any) -> bool:
     with_status = False if value is None or value == "" else read_boolean(value)
     if with_status is None:
         details = {"source": "query", "param": "publicationStatus"}
-        raise ValidationError("Invalid publicationStatus: it must be true or false", details)
+        raise ValidationError('Invalid publicationStatus: expected "true" or "false"', details)
     return with_status
 
 
@@ -343,5 +343,7 @@ def _text(value: Any, param: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ValidationError(f"Invalid {param}: expected one value", {"source": "query", "param": param})
+        raise ValidationError(
+            f"Invalid {param}: expected a single value", {"source": "query", "param": param}
+        )
     return value

@@ -141,7 +141,7 @@ class _PopulateParser:
         self.count += 1
         if self.count > qs.MAX_POPULATED_ATTRIBUTES:
             raise ValidationError(
-                f"populate selects more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; populate fewer"
+                f'"populate" selects more than {qs.MAX_POPULATED_ATTRIBUTES} attributes; select fewer'
             )
         path = (*path, name)
         if name not in type_.populatable and self.forgiving:
@@ -285,7 +285,7 @@ def _as_object(value: Any) -> dict[str, Any]:
         return _tree_of(_names(value, "populate"))
     if isinstance(value, dict):
         return dict(value)
-    raise ValidationError("Invalid populate: expected text, a list or an object")
+    raise ValidationError("Invalid populate: expected a string, a list or an object")
 
 
 def _refuse_objects(value: Any) -> None:
@@ -307,7 +307,7 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
         *above, last = name.split(".")
         if len(above) >= MAX_DEPTH:
             raise ValidationError(
-                f"populate is {len(above) + 1} levels deep; the limit is {MAX_DEPTH} levels"
+                f'"populate" is {len(above) + 1} levels deep; the limit is {MAX_DEPTH} levels'
             )
         for part in above:
             if not isinstance(level.get(part), dict):

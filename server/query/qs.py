@@ -55,7 +55,7 @@ def parse(text: str) -> dict[str, Any]:
 def _plain(text: str) -> str:
     """Decode percent-encoding. Raises ValidationError if it is malformed."""
     if _BAD_ESCAPE.search(text):
-        raise ValidationError("Malformed percent-encoding in the query: write a plain % as %25")
+        raise ValidationError("Malformed percent-encoding in the query: encode a literal % as %25")
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeDecodeError as error:

@@ -41,7 +41,7 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
-    raise ValidationError("The sort parameter must be text, a list or an object")
+    raise ValidationError('The "sort" parameter must be a string, a list or an object')
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:

@@ -58,19 +58,20 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
         for uid in attribute.components:
             _check_component(file, uid, types, *at, "components")
     elif attribute.type == "enumeration" and not attribute.enum:
-        raise file.refuse(f'attribute "{attribute.name}" has no values', 'add "enum": ["…"]', *at)
+        raise file.refuse(f'attribute "{attribute.name}" has no enumeration values', 'add "enum": ["…"]', *at)
     elif attribute.target_field and attribute.target_field not in type_.attributes:
         raise file.refuse(
-            f'unknown targetField "{attribute.target_field}" of attribute "{attribute.name}"',
-            suggestion(attribute.target_field, type_.attributes) or "name an attribute of this type",
+            f'unknown targetField "{attribute.target_field}" in attribute "{attribute.name}"',
+            suggestion(attribute.target_field, type_.attributes)
+            or "use the name of an attribute of this type",
             *at,
             "targetField",
         )
     elif attribute.regex:
         fault = import_module("server.schema.patterns").fault(attribute.regex)
         if fault:
-            what = f'invalid regex of attribute "{attribute.name}": {fault}'
-            raise file.refuse(what, "correct it", *at, "regex")
+            what = f'the regex of attribute "{attribute.name}" is invalid: {fault}'
+            raise file.refuse(what, "correct the regular expression", *at, "regex")
 
 
 def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
@@ -89,7 +90,7 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
     at = ("attributes", attribute.name)
     if attribute.relation not in RELATIONS:
         raise file.refuse(
-            f'unknown relation "{attribute.relation}" of attribute "{attribute.name}"',
+            f'unknown relation "{attribute.relation}" in attribute "{attribute.name}"',
             suggestion(str(attribute.relation), RELATIONS)
             or "use one of oneToOne, oneToMany, manyToOne, manyToMany",
             *at,
@@ -104,13 +105,17 @@ def _check_relation(file: ConfigFile, type_: Type, attribute: Attribute, types: 
         known = [t.uid for t in types.values() if t.kind != "component"]
         raise file.refuse(
             f'unknown content type "{attribute.target}"',
-            suggestion(str(attribute.target), known) or "add it to content-types/",
+            suggestion(str(attribute.target), known) or "add a schema for it to content-types/",
             *at,
             "target",
         )
     if attribute.inversed_by and attribute.mapped_by:
-        what = f'attribute "{attribute.name}" has both inversedBy and mappedBy'
-        raise file.refuse(what, "keep one here, and write the other on the other side", *at)
+        what = f'attribute "{attribute.name}" has both "inversedBy" and "mappedBy"'
+        raise file.refuse(
+            what,
+            "keep one of them here, and move the other to the attribute on the other side of the relation",
+            *at,
+        )
     other_name = attribute.inversed_by or attribute.mapped_by
     if other_name:
         _check_inverse(file, type_, attribute, target, other_name, types)
@@ -127,17 +132,17 @@ def _check_inverse(
     key = "inversedBy" if attribute.inversed_by else "mappedBy"
     at = ("attributes", attribute.name, key)
     if type_.kind == "component":
-        raise file.refuse(f"a relation of a component can't have {key}", "remove it", *at)
+        raise file.refuse(f'a relation in a component can\'t have "{key}"', "remove this key", *at)
     other = target.attributes.get(name)
     if target.uid == USER and (
         other is None or (other.target, other.mapped_by) != (type_.uid, attribute.name)
     ):
-        what = f'users have another attribute named "{name}"'
-        raise file.refuse(what, f"choose another name for {key}", *at)
+        what = f'users already have an attribute named "{name}"'
+        raise file.refuse(what, f"choose a different name for {key}", *at)
     if other is None or other.type != "relation":
         raise file.refuse(
             f'{target.uid} has no relation "{name}"',
-            suggestion(name, target.attributes) or f"add it to {target.path}",
+            suggestion(name, target.attributes) or f"add the relation to {target.path}",
             *at,
         )
     if attribute.morph or other.morph:
@@ -148,13 +153,13 @@ def _check_inverse(
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
         raise file.refuse(
-            f'"{name}" of {target.uid} does not point back',
+            f'the attribute "{name}" of {target.uid} does not point back to this relation',
             f'write "target": "{type_.uid}" and "{want}": "{attribute.name}" in {target.path}',
             *at,
         )
     if INVERSE_RELATIONS[attribute.relation or ""] != other.relation:
         raise file.refuse(
-            f"{attribute.relation} does not match {other.relation} in {target.path}",
+            f"the relation {attribute.relation} does not match {other.relation} in {target.path}",
             f"use {INVERSE_RELATIONS[attribute.relation or '']} there",
             *at[:2],
             "relation",
@@ -184,8 +189,8 @@ def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> 
                 chain = " → ".join([*path, start])
                 name = needs[start][path[1] if len(path) > 1 else start]
                 raise files[start].refuse(
-                    f"components require each other in a cycle: {chain}",
-                    "remove required from one of them",
+                    f"these components require each other in a cycle: {chain}",
+                    'remove "required" in one of these components',
                     "attributes",
                     name,
                 )

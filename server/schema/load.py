@@ -56,7 +56,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             file = _read(root, path)
             made = _read_type(file, path.relative_to(folder), wrong)
             if made.uid in types:
-                what = f"{made.uid} is also defined in {types[made.uid].path}"
+                what = f"the uid {made.uid} is also defined in {types[made.uid].path}"
                 raise file.refuse(what, "remove one of the two", "info")
             types[made.uid] = made
             files[made.uid] = file
@@ -108,7 +108,9 @@ def _schema_files(root: Path, folder: Path) -> list[Path]:
         if not isinstance(error, FileNotFoundError):
             path = Path(error.filename or folder).relative_to(root).as_posix()
             if isinstance(error, NotADirectoryError):
-                raise SetupError(path, None, "is a file, but must be a folder", "move it away") from error
+                raise SetupError(
+                    path, None, "is a file, but must be a folder", "move the file to a different path"
+                ) from error
             what = f"the folder can't be read: {error.strerror}"
             raise SetupError(path, None, what, "check its permissions") from error
 
@@ -125,7 +127,7 @@ def _read(root: Path, path: Path) -> ConfigFile:
     try:
         return replace(file, data=typed(file.data))
     except ValueError as error:
-        raise file.refuse(str(error), "write another value") from error
+        raise file.refuse(str(error), "use a different value") from error
 
 
 def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
@@ -139,7 +141,8 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     if place.parts[0] == "components":
         if len(place.parts) != 3:
             raise file.refuse(
-                "a component needs a category", "move it to content-types/components/CATEGORY/NAME.json"
+                "the component is not inside a category folder",
+                "move the file to content-types/components/CATEGORY/NAME.json",
             )
         uid = f"{place.parts[1]}.{place.stem}"
         display = str(_section(file, "info").get("displayName", place.stem))
@@ -163,7 +166,7 @@ def _read_content_type(file: ConfigFile, attributes: Mapping[str, Attribute], lo
     kind: Kind = file.data.get("kind", "collectionType")
     if kind not in ("collectionType", "singleType"):
         hint = suggestion(str(kind), ("collectionType", "singleType"))
-        raise file.refuse_value("be collectionType or singleType", hint, "kind")
+        raise file.refuse_value('be "collectionType" or "singleType"', hint, "kind")
     info = _section(file, "info")
     options = _section(file, "options")
     singular, plural = (_api_id(file, info, key) for key in ("singularName", "pluralName"))
@@ -212,7 +215,7 @@ def _api_id(file: ConfigFile, info: Mapping[str, Any], key: str) -> str:
     if value is None:
         raise file.refuse(f"info.{key} is missing", f'add "{key}": "…"', "info")
     if not isinstance(value, str) or not _API_ID.fullmatch(value):
-        raise file.refuse_value("be an API id", "use letters, digits and dashes", "info", key)
+        raise file.refuse_value("be an API id", "use only letters, digits and dashes", "info", key)
     return value
 
 
@@ -222,24 +225,24 @@ def _patterns(file: ConfigFile, options: Mapping[str, Any], kind: Kind, localize
     at = ("options", "files")
     for pattern in patterns:
         if not isinstance(pattern, str) or pattern.startswith("/") or ".." in pattern.split("/"):
-            what = f'options.files must stay inside the site (found "{pattern}")'
-            raise file.refuse(what, "write a path relative to the site", *at)
+            what = f'options.files must not point outside the site\'s folder (found "{pattern}")'
+            raise file.refuse(what, "write a path relative to the site's folder", *at)
         if not pattern.endswith((".md", ".mdx", ".markdown", ".json", ".yaml", ".yml", ".toml")):
-            what = f'options.files must end with a known extension (found "{pattern}")'
+            what = f'options.files must end with a supported file extension (found "{pattern}")'
             raise file.refuse(what, "use .md, .mdx, .json, .yaml or .toml", *at)
         fields = re.findall(r"\{(.*?)\}", pattern)
         known = ("name", "locale", "initial")
         if any(f not in known for f in fields) or len(set(fields)) != len(fields):
-            what = f'options.files has an unknown or repeated placeholder (found "{pattern}")'
-            raise file.refuse(what, "use {name}, {locale} and {initial}, once each", *at)
+            what = f'options.files contains an unknown or repeated placeholder (found "{pattern}")'
+            raise file.refuse(what, "use only {name}, {locale} and {initial}, each at most once", *at)
         if "initial" in fields and "name" not in fields[fields.index("initial") :]:
-            what = f'options.files has {{initial}} without {{name}} after it (found "{pattern}")'
-            raise file.refuse(what, "add {name}", *at)
+            what = f'options.files contains {{initial}}, but no {{name}} after it (found "{pattern}")'
+            raise file.refuse(what, "add {name} after {initial}", *at)
         if kind == "collectionType" and "name" not in fields:
             what = f'options.files must contain {{name}} (found "{pattern}")'
-            raise file.refuse(what, "add {name} where the documents' names are", *at)
+            raise file.refuse(what, "add {name} where the path contains the documents' names", *at)
         if "locale" in fields and not localized:
-            what = f'options.files has {{locale}}, but the type is not localized (found "{pattern}")'
+            what = f'options.files contains {{locale}}, but the type is not localized (found "{pattern}")'
             raise file.refuse(what, "set pluginOptions.i18n.localized to true", *at)
     return tuple(patterns)
 
@@ -252,9 +255,13 @@ def _draft_key(file: ConfigFile, options: Mapping[str, Any]) -> DraftKey | None:
     (name, wanted), *more = value.items() if isinstance(value, dict) and value else [("", None)]
     if more or not isinstance(wanted, bool | str) or name in FILE_FIELDS:
         fix = 'write it as {"draft": true} or {"published": false}'
-        raise file.refuse("options.draftWhen must be one key with its value", fix, *at)
+        raise file.refuse("options.draftWhen must be an object with exactly one key", fix, *at)
     if not options.get("draftAndPublish"):
-        raise file.refuse("options.draftWhen needs options.draftAndPublish", "set it to true", *at)
+        raise file.refuse(
+            "options.draftWhen requires options.draftAndPublish, which is not set",
+            "set options.draftAndPublish to true",
+            *at,
+        )
     return DraftKey(name, wanted)
 
 
@@ -264,7 +271,12 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
         return next((a.name for a in attributes.values() if a.type == "richtext"), None)
     found = attributes.get(name)
     if found is None or found.type not in ("richtext", "text", "string"):
-        raise file.refuse_value("name a text attribute", "name a richtext attribute", "options", "body")
+        raise file.refuse_value(
+            "be the name of a text attribute",
+            "use the name of an attribute of type richtext",
+            "options",
+            "body",
+        )
     return found.name
 
 
@@ -285,7 +297,9 @@ def _file_name(
             "write it as {date}-{slug} or {date.year}/{date.month}/{date}-{slug}, "
             "with string, uid, date or datetime attributes"
         )
-        raise file.refuse_value("be made of text and date attributes", fix, "options", "fileName")
+        raise file.refuse_value(
+            "consist of placeholders for text and date attributes", fix, "options", "fileName"
+        )
     return str(pattern)
 
 
@@ -297,7 +311,7 @@ def _other_keys(
         return None
     if not isinstance(name, str) or name not in attributes or attributes[name].type != "json":
         fix = "add an attribute of type json"
-        raise file.refuse_value("name a json attribute", fix, "options", "otherKeys")
+        raise file.refuse_value("be the name of an attribute of type json", fix, "options", "otherKeys")
     return name
 
 
@@ -351,13 +365,13 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
     if kind not in ATTRIBUTE_TYPES:
         hint = suggestion(str(kind), ATTRIBUTE_TYPES)
         raise file.refuse(
-            f'unknown type "{kind}" of attribute "{name}"' if kind else f'attribute "{name}" has no type',
+            f'unknown type "{kind}" in attribute "{name}"' if kind else f'attribute "{name}" has no type',
             hint or "use one of " + ", ".join(ATTRIBUTE_TYPES),
             *at,
             "type",
         )
     if name in RESERVED_FIELDS or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name):
-        raise file.refuse(f'an attribute can\'t be named "{name}"', "choose another name", *at)
+        raise file.refuse(f'an attribute can\'t be named "{name}"', "choose a different name", *at)
     values: dict[str, Any] = {"name": name, "type": kind}
     for ours, theirs, want in _OPTIONS:
         value = data.get(theirs)

@@ -294,7 +294,7 @@ class Search:
             try:
                 self._reader.close()
             except Exception:
-                log.debug("the search index could not be closed", exc_info=True)
+                log.debug("the search index can't be closed", exc_info=True)
         self._reader = None
         if not keep:
             self._signature = None
@@ -307,7 +307,7 @@ class Search:
         try:
             (self.folder / DAMAGED_FILE).touch()
         except OSError:
-            log.debug("the search index could not be marked as damaged", exc_info=True)
+            log.debug("the search index can't be marked as damaged", exc_info=True)
 
     def _scan(
         self,

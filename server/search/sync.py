@@ -128,7 +128,7 @@ class _Session:
         done, total = self.sync.progress
         if self._sent - self._began > max(PROGRESS_INTERVAL_S, self._told * 1.5) and done < total:
             self._told = self._sent - self._began
-            self._report(f"search: indexing, {done:,} of {total:,} documents")
+            self._report(f"search: {done:,} of {total:,} documents indexed so far")
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:

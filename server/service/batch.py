@@ -86,10 +86,10 @@ class BatchReader:
     def _referred_id(self, match: re.Match[str]) -> str:
         number = int(match[1])
         if number >= len(self.ids):
-            raise ValidationError(f"{match[0]} refers to an operation that does not come before this one")
+            raise ValidationError(f"{match[0]} does not refer to an earlier operation")
         document_id = self.ids[number]
         if document_id is None:
-            raise ValidationError(f"{match[0]} refers to an operation that deletes its document")
+            raise ValidationError(f"{match[0]} refers to an operation that deletes a document")
         self.room -= len(document_id)
         if self.room < 0:
             raise PayloadTooLargeError(

@@ -128,7 +128,9 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
     a single type can't be created by CREATE, but only by UPDATE.
     """
     if (reader.type.kind, verb) not in WRITES:
-        raise ValidationError(f"{reader.type.singular} can't be written by {verb}")
+        raise ValidationError(
+            f'The content type {reader.type.singular} does not support the operation "{verb}"'
+        )
     action = WRITES[reader.type.kind, verb][0]
     drafts_only = verb is Verb.DISCARD or params.get("status") == DRAFT
     if not drafts_only or not may_draft(reader.actor, reader.type, action):
@@ -198,7 +200,10 @@ def _deletion(reader: Reader, operation: Operation) -> WriteRequest:
     params = operation.params
     reader.query({name: value for name, value in params.items() if name not in ("locale", "status")})
     if reader.type.draft_publish and params.get("status") == DRAFT:
-        raise ValidationError("A draft can't be deleted separately; omit status to delete both versions")
+        raise ValidationError(
+            'A draft can\'t be deleted separately; omit "status" to delete both the draft and the '
+            "published version"
+        )
     locales = deleted_locales(params.get("locale"), reader.type, reader.state.settings)
     address = Address(reader.type, operation.document_id, locales[0], draft=False)
     return WriteRequest(address, reader.actor, if_match=operation.if_match, locales=locales)
@@ -210,9 +215,14 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
     """
     type_, action, params = reader.type, operation.verb, operation.params
     if not type_.draft_publish:
-        raise ValidationError(f"{type_.singular} has no drafts, so there is nothing to {action}")
+        raise ValidationError(
+            f"The content type {type_.singular} does not use drafts, so there is nothing to {action}"
+        )
     if "status" in params:
-        raise ValidationError(f"{action} does not accept status, because it concerns both versions")
+        raise ValidationError(
+            f'"status" can\'t be used with the action "{action}", which affects both the draft and the '
+            "published version"
+        )
     settings = reader.state.settings
     named = deleted_locales(params.get("locale"), type_, settings)
     locales = tuple(written_locale(locale, type_, settings) for locale in named)

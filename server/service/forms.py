@@ -57,7 +57,7 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
     if not isinstance(value, str):
-        return [field_error(name, "must be text", value)]
+        return [field_error(name, "must be a string", value)]
     broken = broken_rule(name, value, min_length)
     return [field_error(name, broken, value)] if broken else []
 

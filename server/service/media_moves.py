@@ -217,7 +217,7 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
         with fetched(site, bucket, object_) as copy:
             return _Sent(document, keeper.keep(copy, suffix), None)
     if path.is_symlink():
-        raise ConflictError("is a link; links are not moved")
+        raise ConflictError("is a symbolic link, so it can't be moved")
     for _ in range(MAX_ATTEMPTS):
         before_upload = signature(os.stat(path))
         stored = keeper.keep(path, suffix)
@@ -225,7 +225,7 @@ def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, k
             _read_back(bucket, stored)
         if signature(os.stat(path)) == before_upload:
             return _Sent(document, stored, before_upload)
-    raise ConflictError("kept changing during the upload")
+    raise ConflictError("changed repeatedly during the upload")
 
 
 def _read_back(bucket: "Bucket", stored: StoredFile) -> None:

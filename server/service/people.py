@@ -172,7 +172,7 @@ def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, sett
         return
     if values["email"].strip().lower() != user.email:
         raise ApplicationError(
-            "The email can't be changed, because this site confirms addresses when users register"
+            "The email can't be changed, because this site confirms email addresses only when users register"
         )
 
 
@@ -191,7 +191,7 @@ def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]
     mistakes.
     """
     if not isinstance(body, dict):
-        raise ValidationError("The body must be an object")
+        raise ValidationError("The request body must be an object")
     min_lengths = {"username": MIN_NAME_CHARS, "email": 1, "password": MIN_PASSWORD_CHARS}
     errors = [
         error

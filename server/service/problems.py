@@ -59,12 +59,12 @@ class ProblemFilter:
         texts = {name: params.get(name, "") for name in ("type", "documentId", "severity")}
         wrong = next((name for name, value in texts.items() if not isinstance(value, str)), None)
         if wrong:
-            raise ValidationError(f"{wrong} must be a single text")
+            raise ValidationError(f'"{wrong}" must be a single string')
         if texts["severity"] not in ("", "error", "warning"):
-            raise ValidationError("severity must be error or warning")
+            raise ValidationError('"severity" must be "error" or "warning"')
         fixable = read_boolean(params["fixable"]) if params.get("fixable") else None
         if params.get("fixable") and fixable is None:
-            raise ValidationError("fixable must be true or false")
+            raise ValidationError('"fixable" must be "true" or "false"')
         return cls(texts["type"], texts["documentId"], texts["severity"], fixable)
 
     def is_about(self, found: Found, schema: Schema) -> bool:

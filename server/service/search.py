@@ -41,7 +41,7 @@ def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[d
     )
     limit = min(limit, state.settings.api.page_size.max)
     if page * limit > MAX_HITS:
-        raise _invalid("page", f"only the first {MAX_HITS:,} hits can be paged through")
+        raise _invalid("page", f"only the first {MAX_HITS:,} hits are available")
     results = engine.find(
         state,
         question,
@@ -66,14 +66,14 @@ def _invalid(param: str, message: str) -> ValidationError:
 def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question:
     text = params.get("q")
     if not isinstance(text, str):
-        raise _invalid("q", "pass exactly one `q` parameter")
+        raise _invalid("q", 'expected exactly one parameter "q"')
     if len(text) > MAX_QUESTION_CHARS:
-        raise _invalid("q", f"it must have at most {MAX_QUESTION_CHARS} characters")
+        raise _invalid("q", f"expected at most {MAX_QUESTION_CHARS} characters")
     types = (t for t in state.schema.content_types if t.uid in scope.statuses)
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
     if question.unwanted and not question.wanted:
-        raise _invalid("q", "add a word to search for to the excluded ones")
+        raise _invalid("q", "all words are excluded; add a word to search for")
     return question
 
 
@@ -82,7 +82,7 @@ def _flag(value: Any, param: str) -> bool:
         return True
     flag = read_boolean(value)
     if flag is None:
-        raise _invalid(param, "it must be true or false")
+        raise _invalid(param, 'expected "true" or "false"')
     return flag
 
 
@@ -94,7 +94,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
     if value is None or value == "":
         return default
     if not isinstance(value, str) or not _NUMBER.fullmatch(value) or int(value) < 1:
-        raise _invalid(param, "it must be a whole number above 0")
+        raise _invalid(param, "expected a whole number above 0")
     return int(value)
 
 
@@ -136,7 +136,7 @@ def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
                 continue
             if name not in uid_by_name:
                 hint = suggestion(str(name), uid_by_name)
-                raise _invalid("type", f'there is no type "{name}"' + (f"; {hint}" if hint else ""))
+                raise _invalid("type", f'unknown content type "{name}"' + (f"; {hint}" if hint else ""))
             uids.add(uid_by_name[name])
     return frozenset(uids)
 

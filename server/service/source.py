@@ -88,7 +88,7 @@ def find_source(
         raise NotFoundError()
     require(actor, type_, "findOne" if document_id else "find")
     if caller.commit:
-        raise ConflictError("Source files are only available in the current state, not at a commit")
+        raise ConflictError("Source files are only available in their current state, not at a past commit")
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):

@@ -88,12 +88,12 @@ def find_uncommitted(site: Site, past: PastStates, caller: Caller, path: object)
     require_history(caller)
     head, state = past.require_commits(), caller.state
     if not isinstance(path, str) or not path:
-        raise ValidationError("path must name a file, such as content/pages/about.md")
+        raise ValidationError('"path" must be the path of a file, such as "content/pages/about.md"')
     caller.budget.take_turn()
     changed = _visible_files(site, past, caller)
     changed_file = next((file for file in changed if file.change.path == path), None)
     if changed_file is None:
-        raise NotFoundError(f'"{path[:200]}" does not differ from the last commit')
+        raise NotFoundError(f'"{path[:200]}" has no uncommitted changes')
     attributes, version = None, changed_file.version(head)
     if _is_document(changed_file) and changed_file.type:
         viewer = Viewer(caller.actor, state)

@@ -13,7 +13,7 @@ from server.service.read import Caller
 from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
-NOT_FOUND_MESSAGE = "You have no change with this id that can still be undone"
+NOT_FOUND_MESSAGE = "There is no change of yours with this id that can still be undone"
 # The names of verbs in records that older versions wrote. Each record expires after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 

@@ -155,7 +155,7 @@ class Writes:
         """
         require_branch(caller.actor, "update", caller.state.schema)
         if not isinstance(name, str) or not name:
-            raise ValidationError("branch must be the name of one branch")
+            raise ValidationError('"branch" must be a single branch name')
         if name == self._branches.served():
             return caller
         today = caller.state.settings

@@ -103,15 +103,15 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
     Otherwise anyone who can commit could replace the secret keys in it.
     """
     if (root / name).is_symlink():
-        raise SetupError(name, None, "is a link", "replace it by a folder")
+        raise SetupError(name, None, "is a symbolic link", "replace it with a folder")
     try:
         tracked = is_tracked(root, name)
     except GitError as error:  # A site with a damaged repository can still be served.
-        log.warning("%s: can't check whether the keys in %s are in git: %s", root, name, error)
+        log.warning("%s: can't check whether the keys in %s are stored in git: %s", root, name, error)
         return
     if tracked:
         fix = f"run `git rm -r --cached {name}` and delete {name}/jwt.key"
-        raise SetupError(name, None, "is in git, with the keys of the site", fix)
+        raise SetupError(name, None, "is stored in git, including the site's secret keys", fix)
 
 
 def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
@@ -125,8 +125,10 @@ def wrong_populates(settings: Settings, schema: Schema) -> Iterator[SetupError]:
                 read_populate(schema, type_, value)
         except ValidationError as error:
             line, column = line_and_column(nearest(settings.positions, ("api", "populate", name)))
-            message = f"api.populate.{name}: {error.message}"
-            yield SetupError(FILE, line, message, "write it as in a request", column)
+            message = f"api.populate.{name} is not a valid populate value: {error.message}"
+            yield SetupError(
+                FILE, line, message, 'use the syntax of the "populate" parameter, such as author', column
+            )
 
 
 def is_configuration(path: str) -> bool:

@@ -47,8 +47,8 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
-            message = f'the document "{key[1]}" ({key[2]}) is already in {first.path}'
-            fix = "change its documentId or name, or remove it"
+            message = f'the document "{key[1]}" in the locale "{key[2]}" is already stored in {first.path}'
+            fix = "change this file's documentId or name, or remove the file"
             if other.path != first.path and compose(other.path) == compose(first.path):
                 message += f": {_SAME_NAME}"
             yield Problem(other.path, None, message, fix, rule="duplicate-id")
@@ -57,9 +57,9 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
         for other in files.values():
             first = snapshot.media[media_key(other.path) or ""]
             if first.path != other.path:
-                message = f"has the URL of {first.path}, which is served: {_SAME_NAME}"
+                message = f"is not served, because {first.path} has the same URL: {_SAME_NAME}"
                 yield Problem(
-                    other.path, None, message, "rename or remove one of the two", rule="duplicate-id"
+                    other.path, None, message, "rename or remove one of the two files", rule="duplicate-id"
                 )
 
 

@@ -267,7 +267,7 @@ def _read_configuration(
         _refuse_emptied(found, before)
         check_environment(found.settings.webhooks, os.environ)
     except SetupError as error:
-        until = "the last good configuration is used until then"
+        until = "until this is fixed, the last good configuration is used"
         fix = with_fix(error.fix, until) if error.fix else until
         problem = Problem(error.path, error.line, error.message, fix, column=error.column)
         return replace(before, problems=(problem,), mark=mark)

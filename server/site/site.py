@@ -79,7 +79,7 @@ class ReadOnlySiteError(BifolioError):
     """Error in the program: it has called `write` for a site that was opened only for reading."""
 
     def __init__(self) -> None:
-        super().__init__("this site was opened for reading only; open it with a mode that writes")
+        super().__init__("this site was opened read-only; open it in a mode that allows writes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ WRITE_GIT_TIMEOUT_S = 15.0  # A write waits up to this long for git commands tha
 POLL_INTERVAL_S = 0.01
 MAX_LOCAL_FILES = 5000  # If all files of a site with more files must be read again, new workers do that.
 _READ_ONLY_PARTS = Parts()
-_OVERTAKEN_MESSAGE = "The site was changed each time before this write could be made; try again"
+_OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 
 
 class Site:
@@ -315,7 +315,7 @@ class Site:
         """Write like `write`, but return the write's name in the commit queue instead of the commit's id."""
         began = time.perf_counter()
         if self.folder.is_gone():
-            raise StorageError("The site's folder is missing: nothing can be written")
+            raise StorageError("The site's folder is missing, so nothing can be written")
         try:
             state_folder(self.root)
         except OSError as error:
@@ -362,8 +362,8 @@ class Site:
             except GitBusyError:
                 self._wait_for_git(deadline)
                 if time.monotonic() > deadline:
-                    reason = "a git command holds .git/index.lock"
-                    trouble_log(self.root).tell(Concern.WRITES, reason, "writes are refused")
+                    reason = "a git command has locked .git/index.lock"
+                    trouble_log(self.root).tell(Concern.WRITES, reason, "writes are rejected")
                     raise
             except Overtaken:
                 attempts_left -= 1
@@ -519,7 +519,7 @@ class Site:
         record = rescan_all(contents, None, self._journal.lock.number, read_anew(contents))
         if record is not None:
             log.warning(
-                "a change from another process can't be applied (%s); reading the files instead", error
+                "a change from another process can't be applied (%s); rereading the files instead", error
             )
             self._append(record)
         self._replica.skip()

@@ -39,7 +39,7 @@ class Watcher(Job):
     """
 
     name = "refresh"
-    failure = "the site could not be refreshed; serving the last good state"
+    failure = "the site can't be refreshed; serving the last good state"
 
     def __init__(self, site: Site, timing: Timing, report: Report | None = None) -> None:
         self.site, self.report, self._timing = site, report, timing
@@ -77,7 +77,7 @@ class Watcher(Job):
             self._is_gone = True
             return POLL_INTERVAL_MS / 1000
         if self._is_gone:
-            log.warning("the site's folder %s is back", self.site.root)
+            log.warning("the site's folder %s exists again", self.site.root)
             self._is_gone = False
             self._hints.add(None)
         try:
@@ -126,7 +126,7 @@ class Watcher(Job):
             was_polling, self._polling = self._polling, True
         if not was_polling:
             log.warning(
-                "the system can't watch files (%s); rescanning every %.0f s until it can", error, poll_s
+                "the operating system can't watch files (%s); rescanning every %.0f s instead", error, poll_s
             )
         for _ in range(max(round(self._timing.watch_retry_s / poll_s), 1)):
             self._hints.add(None)
@@ -192,7 +192,7 @@ class Watcher(Job):
     def _find_unreported(self) -> None:
         if change := self._refresh_site(None):
             paths = ", ".join((*change.read, *change.removed)[:3]) or "site.yaml or a content type"
-            log.warning("the system did not report a change of %s; changes may appear late", paths)
+            log.warning("the operating system did not report a change to %s; changes may appear late", paths)
 
 
 def _existing(folders: Iterable[Path]) -> Folders:

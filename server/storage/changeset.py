@@ -84,7 +84,7 @@ class Changeset:
         except OSError as error:
             raise _refusal(path, error) from error
         except UnicodeDecodeError as error:
-            raise ConflictError(f"{path} is not UTF-8; save it as UTF-8 first") from error
+            raise ConflictError(f"{path} is not UTF-8; save the file as UTF-8 first") from error
 
     def exists(self, path: str) -> bool:
         if path in self._texts:

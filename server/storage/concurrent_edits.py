@@ -218,7 +218,7 @@ def mode_of(path: str, target: Path, *, follow: bool = True) -> int:
 
 
 def _conflict(path: str, event: str) -> ConflictError:
-    return ConflictError(f"{path} {event} during this write; nothing was changed, try again")
+    return ConflictError(f"{path} {event} during this write, so nothing was changed; try again")
 
 
 def _digest(data: bytes | None) -> str:

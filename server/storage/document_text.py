@@ -69,7 +69,9 @@ def _no_null(path: str) -> Iterator[None]:
     try:
         yield
     except NoNull as error:
-        raise ConflictError(f"{path} can't hold the value: {error}; write the document as JSON") from error
+        raise ConflictError(
+            f"The file format of {path} can't represent the value: {error}; write the document as JSON"
+        ) from error
 
 
 WRITTEN_NULL = Plain("null")
@@ -92,7 +94,7 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
                 return bom + edited
         except SyntaxProblem:
             continue
-    raise ConflictError(f"{path} is written in a way that Bifolio can't change safely; edit it by hand")
+    raise ConflictError(f"{path} contains syntax that Bifolio can't change safely; edit the file by hand")
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
@@ -115,7 +117,7 @@ def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
             return bom + edited
     except SyntaxProblem:
         pass
-    raise ConflictError(f"{path} is written in a way that Bifolio can't change safely; edit it by hand")
+    raise ConflictError(f"{path} contains syntax that Bifolio can't change safely; edit the file by hand")
 
 
 def _is_expected(actual: Mapping[str, Tree], expected: Mapping[str, Any]) -> bool:

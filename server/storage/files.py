@@ -102,7 +102,10 @@ def below_file(path: str) -> ConflictError:
     """Return the error to raise if `path` can't be created because one of its parent folders is actually a
     file.
     """
-    return ConflictError(f"{path} needs a folder at a path where a file exists; move the file first")
+    return ConflictError(
+        f"{path} can't be created, because part of its path is a file instead of a folder; move that "
+        "file first"
+    )
 
 
 def digest_of(data: bytes) -> bytes:
@@ -222,7 +225,9 @@ def _walk_entry(
     if stat.S_ISREG(status.st_mode):
         result.files[shown] = signature(status)
     else:
-        result.problems.append(Problem(shown, None, "is not a regular file", "remove it from the content"))
+        result.problems.append(
+            Problem(shown, None, "is not a regular file", "remove it from the content folder")
+        )
 
 
 def _link_is_sound(
@@ -232,7 +237,7 @@ def _link_is_sound(
     if problem is None and entry.is_dir():
         status = entry.stat()
         if (status.st_dev, status.st_ino) in above:
-            problem = Problem(shown, None, "a link that forms a cycle", "remove it")
+            problem = Problem(shown, None, "is a symbolic link that forms a cycle", "remove the link")
     if problem:
         result.problems.append(problem)
         return False

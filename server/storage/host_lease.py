@@ -123,7 +123,10 @@ class HostLease:
         if lease and lease.host != self._own.host:
             if not self._is_conflict_logged:
                 self._is_conflict_logged = True
-                log.error("%s; this server was suspended for too long: stop one of them", _sentence(lease))
+                log.error(
+                    "%s; this server was suspended for too long, so stop one of the two servers",
+                    _sentence(lease),
+                )
             return
         self._write()
 
@@ -167,7 +170,10 @@ def _refusal(lease: _Lease) -> SetupError:
 
 
 def _sentence(lease: _Lease) -> str:
-    return f"a server on the machine {lease.name} serves this folder; only one machine at a time can"
+    return (
+        f"a server on the machine {lease.name} is already serving this folder; "
+        "only one machine can serve it at a time"
+    )
 
 
 def _host() -> str:

@@ -130,14 +130,14 @@ class Journal:
                 permit()
             self._replace_counted(staged, record, permit or (lambda: None))
         except _RollbackFailed as error:
-            raise StorageError(f"The files have not been written or restored yet: {error}") from error
+            raise StorageError(f"The files have neither been written nor restored yet: {error}") from error
         except OSError as error:
             self._clean(staged, new_folders)
             if self._is_lost(error):
                 raise ConflictError(f"{STATE_FOLDER}/ was deleted during this write; try again") from error
             reason = error.strerror or str(error)
             raise StorageError(
-                f"The files could not be written: {reason}", {"path": _reason_of(error, self.root)}
+                f"The files can't be written: {reason}", {"path": _reason_of(error, self.root)}
             ) from error
         except ApiError:
             self._clean(staged, new_folders)
@@ -158,8 +158,8 @@ class Journal:
         target = path.parent.resolve() / path.name if write.deletes else path.resolve()
         inside = inner_path(str(target), str(self.root))
         if not inside or (inside != write.path and not may_lead(write.path, inside)):
-            link = os.path.islink(path)
-            raise ConflictError(f"{write.path} {BROKEN_LINK if link else 'leaves the site'}")
+            reason = BROKEN_LINK if os.path.islink(path) else "points outside the site's folder"
+            raise ConflictError(f"{write.path} {reason}")
         return target
 
     def _stage(self, write: Write, target: Path, *, synced: bool) -> StagedFile:

@@ -24,7 +24,9 @@ from server.problems import Problem
 
 _FOLDERS = (UPLOADS, CONTENT, TYPES)  # An inner folder must come before the folder that contains it.
 # Message if a symbolic link that is not allowed is found at a document's path.
-BROKEN_LINK = "is a link that does not lead to content; replace it with the document, or remove it"
+BROKEN_LINK = (
+    "is a symbolic link that does not point to content; replace it with the document, or remove the link"
+)
 # On Linux, the links in this folder show which file each open descriptor refers to.
 _DESCRIPTOR_FOLDER = "/proc/self/fd"
 _DELETED_SUFFIX = " (deleted)"  # Linux appends this to the path of a file that was deleted or replaced.
@@ -39,19 +41,23 @@ def link_problem(path: str, shown: str, top: str) -> Problem | None:
         target = os.path.realpath(path, strict=True)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            return Problem(shown, None, "a link that forms a cycle", "remove it")
+            return Problem(shown, None, "is a symbolic link that forms a cycle", "remove the link")
         if not os.path.islink(path):
             return None  # A missing or unreadable file is reported elsewhere.
         if error.errno == errno.ENOENT:
-            return Problem(shown, None, "a link to a missing file", "remove it or restore its target")
-        return Problem(shown, None, f"a link that can't be followed: {error.strerror}", "remove it")
+            fix = "remove the link, or restore its target"
+            return Problem(shown, None, "is a symbolic link to a missing file", fix)
+        message = f"is a symbolic link that can't be followed: {error.strerror}"
+        return Problem(shown, None, message, "remove the link")
     inside = inner_path(target, top)
     if inside is None:
-        return Problem(shown, None, "a link that leaves the site", "copy the file into the site")
+        message = "is a symbolic link that points outside the site's folder"
+        return Problem(shown, None, message, "copy the file into the site")
     if inside != shown and not may_lead(shown, inside):
-        wrong = f"is not in {_kind(shown) or 'the content'}" if shown != SETTINGS else "may not hold settings"
-        message = f"a link to {inside or 'the site'}, which {wrong}"
-        return Problem(shown, None, message, "put a copy in its place")
+        outside = f"is not inside {_kind(shown) or 'the content'}"
+        wrong = "can't contain settings" if shown == SETTINGS else outside
+        message = f"is a symbolic link to {inside or 'the site'}, which {wrong}"
+        return Problem(shown, None, message, "replace the link with a copy")
     return None
 
 
@@ -113,7 +119,7 @@ def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
         return
     inside = None if real is None else inner_path(real, top)
     if inside is None or (inside != path and not may_lead(path, inside)):
-        raise OSError(errno.ELOOP, "was replaced by a link to a file outside of the content", path)
+        raise OSError(errno.ELOOP, "was replaced by a symbolic link to a file outside the content", path)
 
 
 def _real_path(descriptor: int, path: str) -> str | None:
@@ -176,7 +182,7 @@ def open_folder(folder: Path) -> Iterator[int]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if _real_path(descriptor, str(folder)) != str(folder):
-            raise OSError(errno.ELOOP, "was replaced by a link", str(folder))
+            raise OSError(errno.ELOOP, "was replaced by a symbolic link", str(folder))
         yield descriptor
     finally:
         os.close(descriptor)

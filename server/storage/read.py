@@ -48,7 +48,7 @@ def parse(
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
-        raise SyntaxProblem("a document must be a mapping", 1, "write it as attributes and values", 1)
+        raise SyntaxProblem("a document must be a mapping", 1, "write attributes and values", 1)
     return tree
 
 
@@ -98,10 +98,12 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
         with open(open_file(root, path), "rb") as file:
             before = os.fstat(file.fileno())
             if not stat.S_ISREG(before.st_mode):
-                raise SyntaxProblem("is not a regular file", None, "remove it from the content")
+                raise SyntaxProblem("is not a regular file", None, "remove it from the content folder")
             if before.st_size > MAX_FILE_BYTES:
                 size, most = before.st_size // 1_000_000, MAX_FILE_BYTES // 1_000_000
-                raise SyntaxProblem(f"is too large: {size} MB, at most {most} MB", None, "split it")
+                raise SyntaxProblem(
+                    f"has {size} MB, but at most {most} MB are allowed", None, "split the file"
+                )
             data = file.read()
             after = os.fstat(file.fileno())
         if signature(before) == signature(after) and len(data) == after.st_size:
@@ -117,14 +119,14 @@ def decode(data: bytes) -> str:
     """
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        raise SyntaxProblem("is binary, not text", line, "move it to content/uploads or remove it", 1)
+        raise SyntaxProblem("is a binary file, not text", line, "move it to content/uploads, or remove it", 1)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8-sig")
         line, column, _ = position_at(before, len(before))
         message = f"is not UTF-8: byte 0x{data[error.start]:02x} at position {error.start}"
-        raise SyntaxProblem(message, line, "save it as UTF-8", column) from error
+        raise SyntaxProblem(message, line, "save the file as UTF-8", column) from error
 
 
 def refuse_empty(text: str) -> None:
@@ -143,7 +145,7 @@ def refuse_unreadable(path: str, text: str) -> None:
         return
     try:
         if len(text.encode()) > MAX_FILE_BYTES:
-            raise SyntaxProblem(f"more than {MAX_FILE_BYTES // 1_000_000} MB in one file", None)
+            raise SyntaxProblem(f"the file would have more than {MAX_FILE_BYTES // 1_000_000} MB", None)
         parse(path, text, None)
     except SyntaxProblem as error:
         raise PayloadTooLargeError(f"The document would become too large: {error.message}") from error

@@ -237,7 +237,7 @@ class Store:
                     name = str(at[0])
                     fix = option_advice(claim.type.attributes[name], tree.get(name)) if len(at) == 1 else ""
                     if not fix and sentence == REQUIRED_MESSAGE and _lacks_front_matter(path, text):
-                        fix = "the file has no front matter (its first line should be ---)"
+                        fix = "the file has no front matter; its first line should be ---"
                     reading.fail(at, sentence, fix, warning=True, rule="option")
         written = not (is_null(tree.get("createdAt")) or is_null(tree.get("updatedAt")))
         derived = None if written else self.derived_timestamps(path, signature_[0] / 1e9)
@@ -273,7 +273,7 @@ def _repeated(path: str, key: RepeatedKey) -> Problem:
 def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
     if claim.name.endswith(".draft"):
         message = f'is named like a draft, but is served as the document "{claim.document_id}"'
-        fix = f"set options.draftAndPublish in {claim.type.path}, or rename it"
+        fix = f"set options.draftAndPublish to true in {claim.type.path}, or rename the file"
         yield Problem(path, None, message, fix, "warning", None, "file-name")
 
 
@@ -293,8 +293,11 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     if unused and not claim.draft:
         value = str(unused.value).lower()
         written = _written(path, text, unused.name, value)
-        message = f"{written} marks this as a draft, but it is served as published"
-        fix = f'in {type_.path}, set options.draftAndPublish, and draftWhen to {{"{unused.name}": {value}}}'
+        message = f"{written} marks the document as a draft, but it is served as published"
+        fix = (
+            f"in {type_.path}, set options.draftAndPublish to true, "
+            f'and options.draftWhen to {{"{unused.name}": {value}}}'
+        )
         reading.fail((unused.name,), message, fix, warning=True, rule="draft")
 
 

@@ -142,7 +142,7 @@ class UndoFolder:
         folder = state_folder(self.root) / "undo"
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.is_symlink():
-            raise OSError(errno.ELOOP, "a link in its place", str(folder))
+            raise OSError(errno.ELOOP, "a symbolic link in its place", str(folder))
         data, id_ = pack(write), secrets.token_urlsafe(24)
         _make_room(folder, len(data))
         make_once(_file(folder, id_), data)

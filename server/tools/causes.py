@@ -84,12 +84,12 @@ class Cause:
         """
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
-            return "run bifolio check --fix to mend them all"
+            return "run bifolio check --fix to fix them all"
         if len(fixes) == 1 and self.problems[0].fix.startswith("did you mean "):
             return self.problems[0].fix
         if known := self._mend_of_rule():
             return known
-        return self.problems[0].fix if len(fixes) == 1 else f"mend each{self._or_ignore}"
+        return self.problems[0].fix if len(fixes) == 1 else f"fix each of them{self._or_ignore}"
 
     @property
     def _or_ignore(self) -> str:
@@ -108,10 +108,11 @@ class Cause:
         where, names = self.type.path, {str(problem.at[-1]) for problem in self.problems if problem.at}
         attribute = f'"{names.pop()}"' if len(names) == 1 else "the attribute"
         return {
-            "unknown-key": f"add them to {where}, or set options.otherKeys there to serve all of them",
-            "value": f"correct each, or change the type of {attribute} in {where}",
+            "unknown-key": f"add the attributes to {where}, or set options.otherKeys there to serve all "
+            "other keys",
+            "value": f"correct each value, or change the type of {attribute} in {where}",
             "option": f"correct the files, or change the options of {attribute} in {where}",
-            "duplicate-value": f"use different values, or remove unique from {attribute} in {where}",
+            "duplicate-value": f'use different values, or remove "unique" from {attribute} in {where}',
             "dangling": f"add the missing targets, or change the target of {attribute} in {where}",
         }.get(self.rule, "")
 

@@ -27,15 +27,20 @@ def adopt_former_folder(root: Path) -> str:
         return ""
     check_state_folder(root, FORMER_FOLDER)
     if any(_listens(path) for path in former.glob("serve-*.sock")):
-        raise SetupError(FORMER_FOLDER, None, "a running server still uses it", "stop that server first")
+        raise SetupError(
+            FORMER_FOLDER, None, "a running server is still using this folder", "stop that server first"
+        )
     try:
         former.rename(folder)
     except FileNotFoundError:  # Another process renamed it first.
         return ""
     except OSError as error:
-        fix = f"rename it to {STATE_FOLDER} by hand"
+        fix = f"rename the folder to {STATE_FOLDER} by hand"
         raise SetupError(FORMER_FOLDER, None, f"can't be renamed: {error.strerror}", fix) from error
-    return f"{FORMER_FOLDER}/ is {STATE_FOLDER}/ now, with its accounts and keys: Quire is called Bifolio"
+    return (
+        f"{FORMER_FOLDER}/ was renamed to {STATE_FOLDER}/, including the accounts and keys in it, "
+        "because Quire is now called Bifolio"
+    )
 
 
 def _listens(path: Path) -> bool:

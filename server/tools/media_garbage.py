@@ -26,7 +26,7 @@ BATCH_OBJECTS = 100  # objects per delete request
 HISTORY_TIMEOUT_S = 600.0  # timeout for listing all files in all commits
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
-NOTHING_NAMED = "the site refers to none of the objects in the bucket"
+NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,9 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
-        fix = "check that media.store belongs to this site; to remove the whole prefix, use another tool"
+        fix = (
+            "check whether media.store is correct for this site; to remove all objects, use a different tool"
+        )
         raise SetupError("media gc", None, NOTHING_NAMED, fix)
     unused = [one for one in listed if _hash(one) not in names]
     old = [one for one in unused if _is_old(one.modified, grace)]
@@ -91,7 +93,9 @@ def named(root: Path) -> set[str]:
         return found
     if is_shallow(root):
         fix = "run git fetch --unshallow"
-        raise SetupError("media gc", None, "this clone does not have the whole history", fix)
+        raise SetupError(
+            "media gc", None, "this clone is shallow, so it does not contain the whole history", fix
+        )
     for remote in git_or_fail(root, "remote").split():
         fetch_all(root, remote)
     ids = _descriptions(root)
@@ -166,8 +170,8 @@ def _printed(root: Path, *arguments: str) -> bytes:
 
 
 def _lacking() -> SetupError:
-    fix = "clone it as a whole, without --filter, and see what git fsck says"
-    return SetupError("media gc", None, "this clone is missing some objects", fix)
+    fix = "clone the repository without --filter, and check it with git fsck"
+    return SetupError("media gc", None, "some objects are missing from this clone", fix)
 
 
 def _hash(listed: "Listed") -> str:

@@ -85,13 +85,15 @@ def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> 
 def tell_commit(commit: str) -> None:
     """If the change has not been committed yet, print that the running server will commit the change."""
     if commit == PENDING:
-        click.echo("! not committed yet; the running server of the site will commit it", err=True)
+        click.echo(
+            "! the change is not committed yet; the running server of the site will commit it", err=True
+        )
 
 
 def check_folder(root: Path) -> None:
     """Raise SetupError if the folder is missing."""
     if not root.is_dir():
-        raise SetupError(str(root), None, "no such folder", "pass the site's folder with --site")
+        raise SetupError(str(root), None, "there is no such folder", "pass the site's folder with --site")
 
 
 def check_site(root: Path) -> None:
@@ -107,10 +109,10 @@ def check_site(root: Path) -> None:
         return
     place = "this folder" if root == Path() else str(root)
     if head_commit(root) and git(root, "ls-tree", "HEAD", "--", "site.yaml", "content-types"):
-        wrong, fix = "the files of the site are not checked out of git", "run `git checkout HEAD -- .`"
+        wrong, fix = "the site's files are in git, but are not checked out", "run `git checkout HEAD -- .`"
         raise SetupError(place, None, wrong, fix)
     missing = "site.yaml and content-types/ are missing"
-    raise SetupError(f"{place} is not a site", None, missing, "create one with `bifolio init`")
+    raise SetupError(f"{place} is not a site", None, missing, "create a site with `bifolio init`")
 
 
 @contextmanager

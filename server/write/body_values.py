@@ -59,9 +59,9 @@ def read_scalar(attribute: Attribute, tree: Tree) -> Any:
         return _parse_boolean(tree)
     if attribute.group == "string":
         if not isinstance(tree, str) or type(tree) is Plain:
-            raise Unreadable("text")
+            raise Unreadable("a string")
         if _SURROGATE.search(tree):
-            raise Unreadable("text without null characters or halves of surrogate pairs")
+            raise Unreadable("a string without null characters or halves of surrogate pairs")
         if kind == "password":
             return str(tree) if isinstance(tree, Hashed) else hash_password(tree)
         return READERS[kind](tree, attribute)

@@ -29,7 +29,9 @@ Versions = tuple[Document | None, ...]
 # One write can change at most this many files, including files of documents that it changes through
 # relations.
 MAX_FILES = 1000
-TOO_MANY_FILES_MESSAGE = f"This changes more than {MAX_FILES:,} files; relate fewer documents at once"
+TOO_MANY_FILES_MESSAGE = (
+    f"This write would change more than {MAX_FILES:,} files; relate fewer documents at once"
+)
 
 
 def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
@@ -166,7 +168,7 @@ class Context:
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
-            raise ConflictError(f"{others[0].path} claims this document as well; give it another id")
+            raise ConflictError(f"{others[0].path} has the same document id; change the id in that file")
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
@@ -244,7 +246,7 @@ class Context:
         if old is not None:
             self.tree(old)
         elif self.changeset.exists(path):
-            raise ConflictError(f"{path} already exists and belongs to another document")
+            raise ConflictError(f"{path} already exists and contains a different document")
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
@@ -264,7 +266,7 @@ class Context:
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str:
         sibling_path = self.layout.sibling(path, draft=draft, locale=locale)
         if sibling_path is None:
-            raise ConflictError(f"{path} is no longer a document; try again")
+            raise ConflictError(f"{path} no longer contains a document; try again")
         return sibling_path
 
 

@@ -59,7 +59,7 @@ def free_path(
         is_free = type_.kind == "singleType" or not _is_taken(context, claim)
         if is_free and context.layout.claim(path) == claim:
             return path
-    raise ConflictError(f"no file name is free for a document at {path}")
+    raise ConflictError(f"no unused file name was found for a document at {path}")
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:

@@ -52,7 +52,7 @@ def require_match(if_match: str | None, document: Document | None, *, tell: bool
     if if_match is None:
         return
     if document is None:
-        raise PreconditionError("The document does not exist any more", {"version": None} if tell else {})
+        raise PreconditionError("The document no longer exists", {"version": None} if tell else {})
     if not is_named(if_match, document):
         raise PreconditionError(details={"version": version_of(document)} if tell else {})
 

@@ -268,7 +268,7 @@ def _require_fit(address: Address, context: Context) -> None:
         *(context.settings.locales.available if address.type.localized else ()),
     )
     if address.locale not in known_locales or (address.draft and not address.type.draft_publish):
-        raise ConflictError(f"{address.type.singular} was changed during this write; try again")
+        raise ConflictError(f"The {address.type.singular} document was changed during this write; try again")
 
 
 def _current(address: Address, context: Context) -> Document | None:

@@ -166,7 +166,7 @@ def _misplaced(waiting: Iterable[Connect]) -> ValidationError:
             return ValidationError(CIRCULAR_MESSAGE)
     return ValidationError(
         f'"{_name(target)}" can\'t be placed next to "{_name(others[target])}", '
-        "which is not connected; connect that first"
+        "which is not connected; connect it first"
     )
 
 

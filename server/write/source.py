@@ -241,7 +241,7 @@ def _find_version(address: Address, context: Context) -> Document:
     published, draft = context.versions(address.type, document_id or "", address.locale)
     document = draft if address.draft else published
     if document is None:
-        raise NotFoundError("That version has no file of its own" if published else "")
+        raise NotFoundError("The published version has no separate file" if published else "")
     return document
 
 
@@ -271,7 +271,9 @@ def _unmask(context: Context, document: Document, text: str, shown: Masked) -> s
 
     def unmask(tree: Tree) -> Plain:
         if str(tree) not in kept:
-            raise ValidationError("A password can't be set in the source; keep its mask, or remove the line")
+            raise ValidationError(
+                "A password can't be set in the source file; keep the masked value, or remove the line"
+            )
         return kept[str(tree)]
 
     if not has_passwords(context.snapshot.schema, document.type):
@@ -286,7 +288,8 @@ def _with_keys(document: Document, current: str, shown: Masked, keys_text: str) 
     for name in keys:
         if name not in other_keys(document.type, keys):
             raise ValidationError(
-                f'"{name[:100]}" is a key that {document.type.uid} defines; change it there'
+                f'The key "{name[:100]}" is defined by {document.type.uid}, so it can\'t be changed '
+                'in "otherKeys"; change the attribute instead'
             )
     with unreadable(document.path):
         before = other_keys(document.type, parse(document.path, shown.text, document.type.body))
@@ -310,11 +313,11 @@ def _read(context: Context, document: Document, text: str) -> Document:
     new = entry.document
     if (new.document_id, new.locale) != (document.document_id, document.locale):
         raise ValidationError(
-            "This would turn the file into another document; its documentId can't be changed here"
+            "This change would turn the file into a different document; the documentId can't be changed here"
         )
     if new.status != document.status:
         raise ValidationError(
-            f"This would make the file {new.status}; publish or unpublish the document instead"
+            f"This change would make the file {new.status}; publish or unpublish the document instead"
         )
     return new
 

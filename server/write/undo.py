@@ -15,9 +15,11 @@ from server.storage.store import Store
 from server.storage.undo import KeptWrite, digest
 from server.write.context import Context
 
-CHANGED_MESSAGE = "Nothing was undone, since these files were changed later"
-CHANGED_HIDDEN_MESSAGE = "Nothing was undone, since files that you may not see were changed later"
-TAKEN_MESSAGE = "Nothing was undone, since another document now has an id or unique value to restore"
+CHANGED_MESSAGE = "Nothing was undone, because these files were changed later"
+CHANGED_HIDDEN_MESSAGE = "Nothing was undone, because files that you may not see were changed later"
+TAKEN_MESSAGE = (
+    "Nothing was undone, because a different document now has an id or unique value that would be restored"
+)
 MAX_NAMED_FILES = 5  # Messages list at most this many files.
 
 Place = tuple[str, str]  # the locale and the status of a version
@@ -150,7 +152,7 @@ def _refuse_contradictions(restoration: Restoration, context: Context) -> None:
             if not (restoration.may_see(other) and restoration.may_see(document.path)):
                 raise ConflictError(TAKEN_MESSAGE)
             raise ConflictError(
-                f"{other} now uses an id or unique value that {document.path} had; change it first"
+                f"{other} now contains an id or unique value that was in {document.path}; change it first"
             )
 
 

@@ -159,7 +159,7 @@ class Validator:
         if value is not None and not isinstance(value, dict):
             self._fail((name,), "must be an object")
         elif known := sorted((value or {}).keys() & reserved_keys(type_)):
-            self._fail((name, known[0]), f"must not be in {name}: it has a meaning of its own")
+            self._fail((name, known[0]), f"must not be in {name}, because this key is reserved")
 
     def _stored_in_locales(self, attribute: Attribute) -> bool:
         target = self.snapshot.schema.types.get(attribute.target or "")

@@ -76,7 +76,9 @@ class Writer:
         if document_id is None:
             return self.create(address, change)
         if address.document_id not in (None, document_id):
-            raise ConflictError(f"{address.type.singular} was created during this write; try again")
+            raise ConflictError(
+                f"The {address.type.singular} document was created during this write; try again"
+            )
         return self.update(replace(address, document_id=document_id), change)
 
     def base(self, address: Address) -> Document | None:

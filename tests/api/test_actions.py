@@ -141,7 +141,10 @@ def test_what_can_not_be_discarded_is_refused(make_api: MakeApi) -> None:
     assert error(act(api, "articles/none/actions/discard")) == (404, "Not Found")
     assert error(act(api, "articles/none/actions/unpublish")) == (404, "Not Found")
     status, message = error(act(api, "authors/ada/actions/unpublish"))
-    assert (status, message) == (400, "author has no drafts, so there is nothing to unpublish")
+    assert (status, message) == (
+        400,
+        "The content type author does not use drafts, so there is nothing to unpublish",
+    )
     assert error(act(api, "articles/goemon/actions/unpublish?status=draft"))[0] == 400
     assert error(act(api, "articles/goemon/actions/unpublish?locale=xx"))[0] == 400
     assert act(api, "articles/goemon/actions/archive").status == 405

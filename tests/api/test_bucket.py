@@ -240,7 +240,7 @@ def test_a_damaged_or_missing_object_is_not_served(api: Api, s3: S3) -> None:
         assert (damaged.status, damaged.error["message"]) == (502, "The media file is damaged in the bucket")
     obstore.delete(s3.store, key)
     missing = fetch(api, file["url"])
-    assert (missing.status, missing.error["message"]) == (502, "The media file is missing in the bucket")
+    assert (missing.status, missing.error["message"]) == (502, "The media file is missing from the bucket")
     assert missing.headers["Cache-Control"] == "no-store"
     assert not [*(api.site.root / ".bifolio/media").glob("*/*")]
 

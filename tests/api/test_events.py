@@ -265,7 +265,7 @@ def test_some_events_can_be_asked_for(api: Api) -> None:
 
 
 WRONG = {
-    "types=dossiers": 'has an unknown value "dossiers": did you mean "dossier"?',
+    "types=dossiers": 'contains the unknown value "dossiers": did you mean "dossier"?',
     "events=entry.made": "entry.made",
     "status=modified": "modified",
     "since=x": "since",

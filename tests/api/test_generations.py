@@ -139,7 +139,7 @@ def test_nobody_is_refused_and_every_write_is_in_the_next_answer(server: Server)
             stopped.set()
         for one in at_work.values():
             one.result()
-    assert server.told("a content type changed") == 3
+    assert server.told("a content type has changed") == 3
     assert "Traceback" not in server.log.read_text()
 
 
@@ -188,7 +188,7 @@ def test_a_schema_that_is_broken_meanwhile_changes_nothing_until_it_is_repaired(
     server.change(extra="integer")
     server.begun()
     write(server.root, {TYPE: "{"})
-    until(lambda: server.told("last good configuration is used until then") >= 1, 60)
+    until(lambda: server.told("until this is fixed, the last good configuration is used") >= 1, 60)
     assert server.extras() <= {None, 0}
     server.change(extra="integer")
     until(lambda: server.extras() == {0}, 90)

@@ -66,7 +66,7 @@ def test_a_push_that_is_signed_wakes_who_follows(api: Api, pipe: Pipe, header: s
     refused = send(api, body, {header: wrong})
     assert (refused.status, refused.error["message"]) == (
         401,
-        f"{header} does not match the secret of this server",
+        f"The signature in {header} does not match this server's secret",
     )
     assert not woken(pipe)
 

@@ -48,12 +48,15 @@ def test_a_refusal_names_the_permission_in_the_log_and_not_in_the_response(
         assert api.get("/api/authors/ida", "public").status == 403
         assert api.post("/api/pages", {"title": "A"}, "desk").status == 403
         assert api.get("/api/users", "public").status == 403
-    refusal = "a request was refused (logged once): "
+    refusal = "a request was rejected (logged only once): "
     assert [record.getMessage() for record in caplog.records] == [
-        f"{refusal}the role public lacks page.create (roles in site.yaml, docs/access.md)",
-        f"{refusal}the role public lacks author.findOne (roles in site.yaml, docs/access.md)",
-        f"{refusal}the token desk lacks page.create (make one with bifolio token create, docs/access.md)",
-        f"{refusal}the role public lacks user.find (roles in site.yaml, docs/access.md)",
+        f"{refusal}the role public lacks page.create (to add it, edit roles in site.yaml; see "
+        "docs/access.md)",
+        f"{refusal}the role public lacks author.findOne (to add it, edit roles in site.yaml; see "
+        "docs/access.md)",
+        f"{refusal}the token desk lacks page.create (to create a token with it, run `bifolio token "
+        "create`; see docs/access.md)",
+        f"{refusal}the role public lacks user.find (to add it, edit roles in site.yaml; see docs/access.md)",
     ]
     api.accounts.close()
 
@@ -74,20 +77,22 @@ def test_a_token_without_bearer_is_refused_with_what_to_write(api: Api) -> None:
     [
         (
             "password%3Dwalrus",
-            '"password" is not a parameter and was ignored (logged once): '
+            'the unknown query parameter "password" was ignored (logged only once): '
             "docs/querying.md lists the parameters",
         ),
         (
             "filter[title]=x",
-            '"filter" is not a parameter and was ignored (logged once): did you mean "filters"?',
+            'the unknown query parameter "filter" was ignored (logged only once): did you mean "filters"?',
         ),
         (
             "limit=3",
-            '"limit" is not a parameter and was ignored (logged once): did you mean "pagination[limit]"?',
+            'the unknown query parameter "limit" was ignored (logged only once): did you mean '
+            '"pagination[limit]"?',
         ),
         (
             "a%0Ab=3",
-            '"a\\nb" is not a parameter and was ignored (logged once): docs/querying.md lists the parameters',
+            'the unknown query parameter "a\\nb" was ignored (logged only once): docs/querying.md lists '
+            "the parameters",
         ),
         ("publicationState=preview", 'did you mean "status"?'),
         ("filters[title]=x&sort=title&pagination[limit]=3&_q=x&locale=en&status=published", None),

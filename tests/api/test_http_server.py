@@ -242,7 +242,7 @@ def test_conditions_that_can_not_be_read_are_refused(server: Server, name: str) 
         assert answer.startswith(b"HTTP/1.1 400 "), value
         error = json.loads(answer.partition(b"\r\n\r\n")[2])["error"]
         assert error["name"] == "BadRequestError"
-        assert error["message"] == f"The value of the header {name} is not ASCII"
+        assert error["message"] == f"The {name} header contains characters that are not ASCII"
 
 
 def test_a_header_with_an_underscore_is_none(server: Server) -> None:

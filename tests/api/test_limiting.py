@@ -166,8 +166,11 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
             runner.stop()
     assert table.add(client, WINDOW_S, 0)[0] == 22
     assert [(record.levelname, record.message.partition(":")[0]) for record in caplog.records] == [
-        ("ERROR", "rate limits now count only requests to this machine"),
-        ("INFO", "rate limits count requests to all machines again"),
+        ("ERROR", "the store for rate limits can't be used, so each machine counts its own requests"),
+        (
+            "INFO",
+            "the store for rate limits is available again: requests to all machines are counted together",
+        ),
     ]
 
 

@@ -99,7 +99,7 @@ def test_what_pages_ask_for_is_far_from_the_limits(api: Api, query: str) -> None
 def test_a_read_that_takes_too_many_steps_is_refused(api: Api, query: str) -> None:
     error = api.get(f"/api/notes?{query}&fields=title", "public").error
     assert (error["status"], error["name"], error["details"]) == (400, "ValidationError", {"limit": "steps"})
-    assert error["message"] == "The response needs more than 600 steps; request less"
+    assert error["message"] == "The response would need more than 600 steps; request less data"
 
 
 def test_sorting_by_many_keys_costs_each_of_them(api: Api) -> None:
@@ -120,7 +120,7 @@ def test_an_answer_that_would_be_too_large_is_refused(api: Api, query: str) -> N
             "ValidationError",
             {"limit": "size"},
         )
-        assert error["message"] == "The response has more than 60,000 bytes; request less"
+        assert error["message"] == "The response would be larger than 60,000 bytes; request less data"
 
 
 def test_a_search_without_an_index_is_read_within_the_limits(api: Api) -> None:

@@ -341,7 +341,7 @@ def test_what_is_gone_is_not_made_again_and_a_deletion_stays_strict(api: Api) ->
     (api.root / "content/pages/one.json").unlink()
     api.site.refresh()
     refused = merge(api, tag, {"count": 2})
-    assert (refused.status, refused.error["message"]) == (412, "The document does not exist any more")
+    assert (refused.status, refused.error["message"]) == (412, "The document no longer exists")
 
 
 def test_a_pull_of_git_is_merged(api: Api) -> None:

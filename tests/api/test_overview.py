@@ -90,7 +90,7 @@ def test_a_type_that_the_caller_may_not_find_is_as_unknown_as_one_that_there_is_
 
 def test_only_types_that_the_caller_may_find_are_suggested(api: Api) -> None:
     assert 'did you mean "memo"?' in api.get("/overview?type=meno").error["message"]
-    assert api.get("/overview?type=meno", "public").error["message"].endswith('there is no type "meno"')
+    assert api.get("/overview?type=meno", "public").error["message"].endswith('unknown content type "meno"')
     assert 'did you mean "plan"?' in api.get("/overview?type=plam", "public").error["message"]
 
 

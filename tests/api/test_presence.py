@@ -110,7 +110,7 @@ def test_those_who_do_not_work_on_a_document_learn_nothing(api: Api) -> None:
     of_another = be_at(api, "ben", type="secret")
     assert (of_another.status, of_another.error["message"]) == (
         400,
-        '"type" names "secret", which there is not',
+        'The content type "secret" in "type" does not exist',
     )
     be_at(api, "full", "a", type="secret")
     be_at(api, "full", "b", type="author", documentId="ann")

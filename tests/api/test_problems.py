@@ -79,7 +79,7 @@ def test_problems_say_where_they_are_and_of_what(api: Api) -> None:
         "column": 9,
         "severity": "warning",
         "rule": "dangling",
-        "message": 'author: there is no document "nell-trevanoin" of api::author.author',
+        "message": 'author: the document "nell-trevanoin" of type api::author.author does not exist',
         "fix": '--fix changes it to "nell-trevanion"',
         "type": "note",
         "documentId": "mistyped",
@@ -98,7 +98,7 @@ def test_problems_say_where_they_are_and_of_what(api: Api) -> None:
     assert (broken["type"], broken["documentId"], broken["title"]) == ("note", "colon", None)
     assert (broken["line"], broken["fix"]) == (
         1,
-        "put text that has a colon in quotes, or check the indentation",
+        "put strings that contain a colon in quotes, or check the indentation",
     )
     assert answer.data[5]["status"] == "draft"
 
@@ -150,7 +150,7 @@ def test_no_fix_spells_an_attribute_that_may_not_be_seen(make_api: MakeApi) -> N
         }
     )
     api.token("editor", may=["problems.find", "note.find", "note.readDraft"])
-    add = "add it to content-types/note.json or remove it"
+    add = "add the attribute to content-types/note.json, or remove the key"
 
     def fixes(who: str) -> list[str]:
         return [one["fix"] for one in api.get("/problems", who).data]
@@ -166,7 +166,7 @@ def test_no_fix_spells_an_attribute_that_may_not_be_seen(make_api: MakeApi) -> N
         add,
         add,
         'did you mean "count"?',
-        "add it to content-types/components/shared/part.json or remove it",
+        "add the attribute to content-types/components/shared/part.json, or remove the key",
         "",
     ]
 

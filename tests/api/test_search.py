@@ -234,8 +234,8 @@ def test_drafts_are_for_those_who_may_read_them(api: Api) -> None:
 
 def test_only_what_the_caller_may_find_is_searched(api: Api) -> None:
     hidden = search(api, "memo", type="memo").error
-    assert (hidden["status"], hidden["message"]) == (400, 'Invalid type: there is no type "memo"')
-    assert search(api, "memo", type="meno").error["message"] == 'Invalid type: there is no type "meno"'
+    assert (hidden["status"], hidden["message"]) == (400, 'Invalid type: unknown content type "memo"')
+    assert search(api, "memo", type="meno").error["message"] == 'Invalid type: unknown content type "meno"'
     assert 'did you mean "memo"?' in search(api, "memo", "full", type="meno").error["message"]
     assert found(api, "memo", "full") == ["one"]
     assert search(api, "memo", "drafts").status == 403
@@ -253,7 +253,7 @@ def test_only_what_the_caller_may_find_is_searched(api: Api) -> None:
         ("q=a&limit=0", "Invalid limit"),
         ("q=a&page=-1", "Invalid page"),
         ("q=a&page=9999999", "Invalid page"),
-        ("q=a&type=articel", 'Invalid type: there is no type "articel"; did you mean "article"?'),
+        ("q=a&type=articel", 'Invalid type: unknown content type "articel"; did you mean "article"?'),
         ("q=a&type[x]=y", "Invalid type"),
         ("q=a&locale=de", "Invalid locale"),
         ("q=a&locale=../", "Invalid locale"),

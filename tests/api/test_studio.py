@@ -92,7 +92,7 @@ def test_a_key_is_good_for_one_sign_in(api: Api) -> None:
     assert answer.status == 204
     assert ask(api, "GET", "/access").data["caller"] == {"kind": "owner", "name": ""}
     assert ask(api, "POST", "/api/notes", json={"data": {"text": "y"}}).status == 201
-    assert sign_in(api, key=key).error["message"].startswith("This key has been used")
+    assert sign_in(api, key=key).error["message"].startswith("This key has already been used")
     assert key not in "".join(map(str, (api.root / ".bifolio").rglob("*")))
 
 

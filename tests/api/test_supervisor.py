@@ -40,7 +40,7 @@ class Server:
 
     @property
     def deaths(self) -> list[str]:
-        return [line for line in self.log.read_text().splitlines() if "another starts" in line]
+        return [line for line in self.log.read_text().splitlines() if "a new worker starts" in line]
 
     def answers(self) -> bool:
         return get(self.port, "/api/notes")[0] == 200
@@ -88,7 +88,7 @@ def test_a_worker_that_was_stopped_is_replaced(tmp_path: Path) -> None:
         os.kill(victim, signal.SIGSTOP)
         until(lambda: victim not in server.workers and len(server.workers) == 2, 30)
         until(server.answers)
-        assert f"(process {victim}) was stopped or hung, and was killed; another starts" in server.deaths[0]
+        assert f"(process {victim}) did not respond and was killed; a new worker starts" in server.deaths[0]
     finally:
         server.process.terminate()
         assert server.process.wait(10) == 0

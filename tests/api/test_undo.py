@@ -165,7 +165,10 @@ def test_what_others_have_taken_since_is_not_taken_from_them(make_api: MakeApi) 
     api = make_api(SITE)
     id_ = batch(api, op("DELETE", "articles/odd")).body["undo"]["id"]
     made = api.post("/api/articles", {"title": "New", "slug": "odd"}).data["documentId"]
-    assert "now uses an id or unique value that content/articles/odd.md" in undo(api, id_).error["message"]
+    assert (
+        "now contains an id or unique value that was in content/articles/odd.md"
+        in undo(api, id_).error["message"]
+    )
     api.put(f"/api/articles/{made}", {"slug": "even"})
     (api.root / "content/articles/odd.json").write_text('{"title": "O"}')
     api.site.refresh()
@@ -293,14 +296,14 @@ def test_of_files_that_others_may_not_see_undo_tells_nothing(make_api: MakeApi) 
     error = undo(api, id_, "some").error
     assert error["details"] == {"files": ["content/pages/two.md"]}
     assert error["message"] == (
-        "Nothing was undone, since these files were changed later: content/pages/two.md, "
+        "Nothing was undone, because these files were changed later: content/pages/two.md, "
         "and files that you may not see"
     )
     api.accounts.revoke_token("some")
     api.token("some", may=["tag.update"])
     error = undo(api, id_, "some").error
     assert error["details"] == {"files": []}
-    assert error["message"] == "Nothing was undone, since files that you may not see were changed later"
+    assert error["message"] == "Nothing was undone, because files that you may not see were changed later"
 
 
 def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: MakeApi) -> None:
@@ -313,12 +316,13 @@ def test_who_has_taken_a_value_since_is_told_to_those_who_may_see_it(make_api: M
     error = undo(api, id_, "some").error
     assert error["status"] == 409
     assert error["message"] == (
-        "Nothing was undone, since another document now has an id or unique value to restore"
+        "Nothing was undone, because a different document now has an id or unique value that would be "
+        "restored"
     )
     api.accounts.revoke_token("some")
     api.token("some", may=[*deleting, "page.find"])
     assert (
-        "content/pages/secret.md now uses an id or unique value that"
+        "content/pages/secret.md now contains an id or unique value that"
         in undo(api, id_, "some").error["message"]
     )
 

@@ -288,5 +288,5 @@ def test_two_things_of_users_can_not_have_one_name(make_api: MakeApi, name: str)
         "one": to_user("manyToOne", inversedBy=name),
         "two": to_user("manyToOne", inversedBy="edited"),
     }
-    with pytest.raises(Exception, match=r"content-types/page.json.*users have another attribute named"):
+    with pytest.raises(Exception, match=r"content-types/page.json.*users already have an attribute named"):
         make_api(collection("page", attributes))

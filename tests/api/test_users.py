@@ -407,7 +407,7 @@ def test_the_last_role_of_a_user_is_not_removed(api: Api) -> None:
     ("changes", "messages", "value"),
     [
         ({"username": ""}, ["username must be at least 1 characters", "username is a required field"], ""),
-        ({"username": ["x"]}, ["username must be text"], ["x"]),
+        ({"username": ["x"]}, ["username must be a string"], ["x"]),
         ({"email": ""}, ["email is a required field"], ""),
         ({"password": ""}, ["password must be at least 1 characters", "password is a required field"], None),
         ({"confirmed": "x"}, ["confirmed must be true or false"], "x"),

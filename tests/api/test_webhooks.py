@@ -324,7 +324,7 @@ def test_a_webhook_can_be_added_while_the_server_runs(tmp_path: Path, receiver: 
         write(root, {"site.yaml": broken})
         until(
             lambda: (
-                "site.yaml:5: the environment variable NOT_SET of the webhook all is not set"
+                'site.yaml:5: the environment variable NOT_SET, which the webhook "all" uses, is not set'
                 in running.log.read_text()
             )
         )
@@ -420,7 +420,10 @@ def test_a_server_does_not_start_without_a_variable(tmp_path: Path) -> None:
     write(tmp_path, SERVED)
     process = start(tmp_path, free_port(), output=subprocess.PIPE)
     _, output = process.communicate(timeout=20)
-    what = "the environment variable HOOK of the webhook all is not set. Set it, or write enabled: false."
+    what = (
+        'the environment variable HOOK, which the webhook "all" uses, is not set. '
+        'Set the variable, or disable the webhook with "enabled: false".'
+    )
     assert output.strip() == f"bifolio: site.yaml:5: {what}"
     assert process.returncode == 1
 

@@ -54,7 +54,7 @@ def test_a_body_with_too_many_values_is_refused_at_once(api: Api, data: dict[str
     with computing_less_than(1):
         answer = api.ask("POST", "/api/notes", data=body, content_type="application/json")
     assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
-    assert answer.error["message"] == "The body has more than 50,000 values; write fewer at once"
+    assert answer.error["message"] == "The request body has more than 50,000 values; send fewer at once"
     assert answer.error["details"] == {"limit": "values"}
     assert api.files == before
 
@@ -182,7 +182,10 @@ def test_a_write_changes_a_thousand_files_at_most(related: Api) -> None:
     before = related.get("/api/pages/p3?populate[from][count]=true").data["from"]["count"]
     answer = related.put("/api/pages/p3", {"from": {"connect": sources}})
     assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
-    assert answer.error["message"] == "This changes more than 1,000 files; relate fewer documents at once"
+    assert (
+        answer.error["message"]
+        == "This write would change more than 1,000 files; relate fewer documents at once"
+    )
     assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before}
     assert related.put("/api/pages/p3", {"from": {"connect": sources[:1000]}}).status == 200
     assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before + 1000}
@@ -212,7 +215,7 @@ def test_what_is_no_content_is_small(make_api: Any, route: str, kind: str) -> No
         answer = api.ask(method, path, data=body, content_type=kind)
         assert (answer.status == 413) is refused, answer.body
     assert answer.error["name"] == "PayloadTooLargeError"
-    assert answer.error["message"] == "The body has more than 65,536 bytes"
+    assert answer.error["message"] == "The request body is larger than 65,536 bytes"
 
 
 def test_who_sends_much_waits_for_others_and_is_told_when_to_come_back(

@@ -135,7 +135,7 @@ def test_a_file_elsewhere_and_what_is_no_database(tmp_path: Path) -> None:
     accounts.close()
     assert (tmp_path / "others.db").exists()
     assert not (tmp_path / ".bifolio").exists()
-    with pytest.raises(SetupError, match="can't be used: it must be at postgresql://"):
+    with pytest.raises(SetupError, match="can't be used: the URL must be postgresql://"):
         Accounts(tmp_path, "mysql://localhost/accounts")
 
 
@@ -193,8 +193,11 @@ def test_a_site_that_can_not_be_written_is_named_with_the_user(tmp_path: Path) -
     command = [sys.executable, "-c", code]
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     tmp_path.chmod(0o755)
-    assert told.stdout.startswith(f"{tmp_path}: the folder can't be written by user ")
-    ending = ", and Bifolio keeps .bifolio/ in it. Change its owner, or run as its owner.\n"
+    assert told.stdout.startswith(f"{tmp_path}: the user ")
+    ending = (
+        " can't write to the folder, in which Bifolio must create .bifolio/. "
+        "Change the folder's owner, or run Bifolio as its owner.\n"
+    )
     assert told.stdout.endswith(ending)
 
 

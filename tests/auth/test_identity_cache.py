@@ -114,7 +114,7 @@ def test_while_the_database_is_away_who_was_known_is_believed_for_a_while_and_th
             until(lambda: not is_believed(accounts, token), 6)
         until(lambda: is_believed(accounts, unseen), 5)
     assert [(record.levelname, record.message) for record in caplog.records] == [
-        ("ERROR", "the accounts database can't be used: no response for 3 s"),
+        ("ERROR", "the accounts database can't be used: no response within 3 s"),
         ("INFO", "the accounts database is available again"),
     ]
 

@@ -106,7 +106,7 @@ def test_keys_of_the_environment(api: Api, monkeypatch: pytest.MonkeyPatch) -> N
     token = login(restarted(api.root))
     refused = rotate(api.root)
     assert refused.exit_code == 1
-    assert refused.output.startswith(f"bifolio: {KEY_VARIABLE}: sets the key of this site")
+    assert refused.output.startswith(f"bifolio: {KEY_VARIABLE}: contains this site's key")
     assert PREVIOUS_KEY_VARIABLE in refused.output
     monkeypatch.setenv(KEY_VARIABLE, SECRETS[KEY_VARIABLE])
     assert me(api.root, token) == 401
@@ -121,6 +121,6 @@ def test_a_grace_period_that_is_no_length_of_time(api: Api, grace: str) -> None:
     assert answer.exit_code == 1
     assert (
         answer.output
-        == f'bifolio: --grace: must be a length of time (found "{grace}"). Write 1d, 12h or 0.\n'
+        == f'bifolio: --grace: must be a duration (found "{grace}"). Write a duration such as 1d, 12h or 0.\n'
     )
     assert session_key(api.root) == before

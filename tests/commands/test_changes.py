@@ -157,7 +157,7 @@ REFUSED: dict[tuple[str, ...], tuple[int, str]] = {
     (): (2, "--since"),
     ("--last", "--since", "0"): (2, "--since"),
     ("--since", "0", "--paths", "--json"): (2, "can't be combined"),
-    ("--since", "0", "--type", "tags"): (2, '--type has an unknown value "tags"'),
+    ("--since", "0", "--type", "tags"): (2, '--type contains the unknown value "tags"'),
     ("--since", "0", "--event", "entry.made"): (2, "--event"),
     ("--since", "nowhere"): (1, "nowhere" if not shutil.which("git") else "repository"),
     ("--since", "99"): (3, "Fetch everything"),

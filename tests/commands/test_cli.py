@@ -130,10 +130,10 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["create", "x", "--type", "custom"], "needs at least one permission"),
+        (["create", "x", "--type", "custom"], "requires at least one permission"),
         (
             ["create", "x", "--type", "read-only", "--permission", "article.find"],
-            "can't have other permissions",
+            "can't have additional permissions",
         ),
         (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'Did you mean "article"'),
         (
@@ -145,8 +145,8 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
             ["create", "x", "--type", "custom", "--permission", "upload.create"],
             'unknown action "create" for upload',
         ),
-        (["create", "x", "--type", "read-only", "--expires", "soon"], "must be a length of time"),
-        (["create", "x", "--type", "read-only", "--expires", "9999y"], "must be a length of time"),
+        (["create", "x", "--type", "read-only", "--expires", "soon"], "must be a duration"),
+        (["create", "x", "--type", "read-only", "--expires", "9999y"], "must be a duration"),
         (["create", "taken", "--type", "read-only"], 'a token named "taken" already exists'),
         (["revoke", "takn"], 'unknown token "takn"'),
     ],
@@ -171,7 +171,7 @@ def test_a_site_that_is_not_there(tmp_path: Path) -> None:
         done = run(*command, "--site", str(tmp_path / "none"))
         assert done.exit_code == 1
         assert done.stderr.startswith("bifolio: ")
-        assert "no such folder" in done.stderr
+        assert "there is no such folder" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_in_a_folder_that_is_no_site_nothing_is_done(tmp_path: Path, command: li
     assert done.exit_code == 1
     assert done.stderr == (
         f"bifolio: {tmp_path} is not a site: site.yaml and content-types/ are missing. "
-        "Create one with `bifolio init`.\n"
+        "Create a site with `bifolio init`.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["content"]
 
@@ -205,7 +205,7 @@ def test_a_site_that_is_not_checked_out_is_no_reason_to_make_one(tmp_path: Path)
     commit_all(tmp_path / "made")
     git(tmp_path, "clone", "-q", "--no-checkout", "made", "clone")
     done = run("check", "--site", str(clone))
-    said = "the files of the site are not checked out of git. Run `git checkout HEAD -- .`."
+    said = "the site's files are in git, but are not checked out. Run `git checkout HEAD -- .`."
     assert (done.exit_code, done.stderr) == (1, f"bifolio: {clone}: {said}\n")
     git(clone, "checkout", "HEAD", "--", ".")
     done = run("check", "--site", str(clone))
@@ -287,7 +287,7 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
     second = bind(host, port)
     with first, second:
         listen(first)
-        fix = r"Choose another --port; with make: PORT=8080\."
+        fix = r"Choose a different port with --port \(with make: PORT=8080\)\."
         with pytest.raises(SetupError, match=f"{host}:{port}: can't listen: .* {fix}"):
             listen(second)
 
@@ -302,13 +302,13 @@ def test_of_two_servers_that_begin_at_once_on_a_port_one_is_told(root: Path) -> 
             "site.yaml:4",
             'Did you mean "find"',
         ),
-        ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "must be a length of time"),
+        ("site.yaml", "auth:\n  session: 99999y\n", "site.yaml:2", "must be a duration"),
         ("site.yaml", "name: [x\n", "site.yaml:", "not YAML"),
         (
             "site.yaml",
             "locales: {default: en, available: [fr]}\n",
             "site.yaml:1",
-            'locales.default must be one of locales.available (found "en")',
+            'locales.default must be one of the locales in locales.available (found "en")',
         ),
         ("content-types/article.json", '{\n"info": {\n', "content-types/article.json:", "not JSON"),
         (

@@ -73,8 +73,8 @@ def test_links_in_texts_are_listed(root: Path) -> None:
     )
     said = run(root, "content/authors/own.md", "content/authors/2024/mine.md").output.splitlines()
     note = "content/notes/deep/one.md"
-    assert [line for line in said if "link not updated" in line] == [
-        f"{note}:{line}: link not updated, change it yourself: {old} → {new}"
+    assert [line for line in said if "the link was not updated" in line] == [
+        f"{note}:{line}: the link was not updated; change it by hand: {old} → {new}"
         for line, old, new in (
             (2, "../../authors/own.md", "../../authors/2024/mine.md"),
             (4, "../../authors/own.md", "../../authors/2024/mine.md"),
@@ -84,8 +84,9 @@ def test_links_in_texts_are_listed(root: Path) -> None:
     ]
     said = run(root, "content/uploads/a.txt", "content/uploads/b c.txt").output.splitlines()
     assert said[1:] == [
-        f"{note}:5: link not updated, change it yourself: /uploads/a.txt → /uploads/b%20c.txt",
-        f"{note}:5: link not updated, change it yourself: ../../uploads/a.txt → ../../uploads/b%20c.txt",
+        f"{note}:5: the link was not updated; change it by hand: /uploads/a.txt → /uploads/b%20c.txt",
+        f"{note}:5: the link was not updated; change it by hand: ../../uploads/a.txt → "
+        "../../uploads/b%20c.txt",
     ]
 
 
@@ -132,7 +133,8 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
         (("author/non", "x"), 'author/non: author "non" does not exist. Nothing was changed.'),
         (
             ("x", "y"),
-            "x: x is neither an existing file nor a document written as TYPE/ID. Nothing was changed.",
+            "x: x is neither an existing file nor an existing document in the form TYPE/ID. Nothing was "
+            "changed.",
         ),
     ],
 )

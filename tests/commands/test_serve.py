@@ -96,9 +96,9 @@ def test_problems_in_other_files_come_and_go(server: Server) -> None:
     author = server.root / "content/authors/ann.json"
     text = author.read_text()
     author.unlink()
-    assert "there is no document" in server.until("author: ")
+    assert "the document" in server.until("author: ")
     author.write_text(text)
-    server.until("fixed: content/articles/a.json: author: there is no document")
+    server.until("fixed: content/articles/a.json: author: the document")
     server.edit("content/articles/b.yaml", "title: B\n")
     server.until('✗ content/articles/b.yaml: the document "b"')
     (server.root / "content/articles/b.yaml").unlink()
@@ -184,7 +184,7 @@ def test_a_file_named_like_a_draft_is_told_of_where_there_are_none(server: Serve
     server.edit("content/articles/a.draft.json", '{"title": "A"}')
     told = server.until("is named like a draft")
     assert "content/articles/a.draft.json" in told
-    assert "Set options.draftAndPublish in content-types/article.json" in told
+    assert "Set options.draftAndPublish to true in content-types/article.json" in told
 
 
 def test_problems_that_the_site_leaves_out_are_not_printed(tmp_path: Path) -> None:

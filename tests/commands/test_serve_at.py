@@ -122,7 +122,7 @@ def test_nothing_can_be_written(server: Server, method: str, path: str) -> None:
     body = json.dumps({"data": {"title": "x" * 100_000}}).encode()
     status, answer = server.ask(path, method, body, **{"Content-Type": "application/json"})
     assert status == 403
-    assert "The site is served as it was at commit" in json.loads(answer)["error"]["message"]
+    assert "because it is served as it was at commit" in json.loads(answer)["error"]["message"]
     assert git(server.root, "status", "--short", "content") == ""
 
 

@@ -143,16 +143,20 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["test", "biuld"], 'bifolio: biuld: no such webhook. Did you mean "build"?'),
-        (["log", "x"], "bifolio: x: no such webhook. Use one of build, off."),
+        (["test", "biuld"], 'bifolio: biuld: there is no webhook with this name. Did you mean "build"?'),
+        (["log", "x"], "bifolio: x: there is no webhook with this name. Use one of build, off."),
         (
             ["test", "off"],
-            "bifolio: site.yaml:6: the environment variable NOT_SET of the webhook off is not set",
+            'bifolio: site.yaml:6: the environment variable NOT_SET, which the webhook "off" uses, is '
+            "not set",
         ),
-        (["replay", "off", "--since", "0"], "bifolio: off: is disabled. Write enabled: true."),
+        (
+            ["replay", "off", "--since", "0"],
+            'bifolio: off: this webhook is disabled. Set "enabled: true" in site.yaml.',
+        ),
         (
             ["replay", "build", "--id", "msg_x"],
-            "bifolio: msg_x: the webhook build has no such delivery. List them with",
+            'bifolio: msg_x: the webhook "build" has no delivery with this id. List them with',
         ),
         (["replay", "build"], "Error: Pass either --since or --id."),
     ],

@@ -129,7 +129,7 @@ def test_a_commit_that_is_to_wait_is_told_of_and_made_by_the_server(make: Make) 
     before = head(root)
     done = run(root, "mv", "author/ann", "author/anna")
     assert (done.exit_code, head(root)) == (0, before)
-    assert "! not committed yet; the running server of the site will commit it" in done.output
+    assert "! the change is not committed yet; the running server of the site will commit it" in done.output
     opened(root).committer.flush()
     assert status(root) == ""
     assert last(root) == "Ada <ada@example.org>|Site|Rename authors/ann to authors/anna|command"
@@ -182,7 +182,7 @@ def test_what_another_machine_has_changed_is_not_lost_by_a_rename(tmp_path: Path
         refused = run(root, "mv", "note/one", "note/first")
         assert refused.exit_code == 1
         assert (
-            "Another write changed the same values; read the document again, and repeat the change. "
+            "Another write changed the same values; read the document again and repeat your change. "
             "Nothing was changed" in refused.output
         )
         assert (two.tip, status(root)) == (head(root), "")
@@ -226,7 +226,7 @@ def test_whatever_writes_asks_the_remote_before_any_request_came(tmp_path: Path)
 
 def test_a_site_that_was_opened_for_reading_refuses_writes(make: Make) -> None:
     site = open_site(make(), Mode.READ).site
-    with pytest.raises(ReadOnlySiteError, match="opened for reading only"):
+    with pytest.raises(ReadOnlySiteError, match="opened read-only"):
         site.write(Authorship("", "", ""), lambda _, context: context.changeset.put("a.txt", "a"), None)
     assert not (site.root / "a.txt").exists()
 

@@ -50,16 +50,16 @@ UNREADABLE = [
 @pytest.mark.parametrize("url", UNREADABLE)
 def test_what_is_no_address_of_a_page_is_refused_with_its_line(tmp_path: Path, url: str) -> None:
     settings, [wrong] = read(tmp_path, f'  article: "{url}"')
-    assert (wrong.line, wrong.message) == (2, "preview.article must be an address")
+    assert (wrong.line, wrong.message) == (2, "preview.article must be a URL or a path")
     assert settings.preview == {}
 
 
 WRONG = {
-    '  article: "/x?{slug"': (2, "preview.article has a space or an invalid placeholder"),
-    '  article: "/x y"': (2, "preview.article has a space or an invalid placeholder"),
-    '  article: "/x?{a b}"': (2, "preview.article has a space or an invalid placeholder"),
+    '  article: "/x?{slug"': (2, "preview.article contains a space or an invalid placeholder"),
+    '  article: "/x y"': (2, "preview.article contains a space or an invalid placeholder"),
+    '  article: "/x?{a b}"': (2, "preview.article contains a space or an invalid placeholder"),
     "  article: [a]": (2, "preview.article must be a mapping (found a list)"),
-    "  article:\n    unmarked: [a]": (2, "preview.article.url must be an address"),
+    "  article:\n    unmarked: [a]": (2, "preview.article.url must be a URL or a path"),
     "  article:\n    url: /x\n    unmaked: [a]": (4, 'unknown key "preview.article.unmaked"'),
 }
 

@@ -92,18 +92,18 @@ def test_what_is_said_counts(tmp_path: Path, text: str) -> None:
 
 # A text that is wrong, and the lines and messages that say so.
 WRONG = {
-    "name: [a]": [(1, "name must be text (found a list)")],
+    "name: [a]": [(1, "name must be a string (found a list)")],
     "api: 3": [(1, 'api must be a mapping (found "3")')],
-    "api:\n  cors: {}": [(2, "api.cors must be a list of texts (found a mapping)")],
+    "api:\n  cors: {}": [(2, "api.cors must be a list of strings (found a mapping)")],
     "api:\n  trusted_proxies: [10.0.0.1, 10.0.0.1/8]": [
-        (2, 'api.trusted_proxies must list addresses or networks (found "10.0.0.1/8")')
+        (2, 'api.trusted_proxies must be a list of IP addresses or networks (found "10.0.0.1/8")')
     ],
     "api: {trusted_proxies: proxy.example}": [
-        (1, 'api.trusted_proxies must list addresses or networks (found "proxy.example")')
+        (1, 'api.trusted_proxies must be a list of IP addresses or networks (found "proxy.example")')
     ],
     "api: {page_size: {max: 0}}": [(1, 'api.page_size.max must be a whole number above 0 (found "0")')],
     "api: {page_size: {max: .inf}}": [(1, "api.page_size.max: .inf can't be written in JSON")],
-    "auth: {session: 30}": [(1, 'auth.session must be a length of time (found "30")')],
+    "auth: {session: 30}": [(1, 'auth.session must be a duration (found "30")')],
     "auth: {confirm_email: no}": [(1, 'auth.confirm_email must be true or false (found "no")')],
     "search:\n  weights:\n    title: 101\n    body: .nan": [
         (3, 'search.weights.title must be a number from 0 to 100 (found "101")'),
@@ -115,30 +115,36 @@ WRONG = {
         (4, 'unknown action "creat" for b'),
     ],
     "api:\n  cors: https://*.example.org": [
-        (2, 'api.cors must list origins (found "https://*.example.org")')
+        (2, 'api.cors must be a list of origins (found "https://*.example.org")')
     ],
     "api:\n  cors:\n    - https://a.example\n    - https://a.example/": [
-        (4, 'api.cors must list origins (found "https://a.example/")')
+        (4, 'api.cors must be a list of origins (found "https://a.example/")')
     ],
-    "api: {cors: [a.example]}": [(1, 'api.cors must list origins (found "a.example")')],
-    "api: {cors: [https://A.example]}": [(1, 'api.cors must list origins (found "https://A.example")')],
+    "api: {cors: [a.example]}": [(1, 'api.cors must be a list of origins (found "a.example")')],
+    "api: {cors: [https://A.example]}": [
+        (1, 'api.cors must be a list of origins (found "https://A.example")')
+    ],
     "locales: {default: '!', available: [en]}": [(1, 'locales.default must be a locale code (found "!")')],
-    "locales:\n  available: [en, '!']": [(2, 'locales.available must list locale codes (found "!")')],
-    "git: {remote: 'https://me:secret@example.org/x.git'}": [(1, "git.remote must be the name of a remote")],
-    "git: {remote: --upload-pack=x}": [(1, "git.remote must be the name of a remote")],
+    "locales:\n  available: [en, '!']": [(2, 'locales.available must be a list of locale codes (found "!")')],
+    "git: {remote: 'https://me:secret@example.org/x.git'}": [
+        (1, "git.remote must be the name of a git remote")
+    ],
+    "git: {remote: --upload-pack=x}": [(1, "git.remote must be the name of a git remote")],
     "git:\n  remote: origin\n  branch: a..b": [(3, 'git.branch must be a valid branch name (found "a..b")')],
     "git:\n  remote: origin\n  branch: -f": [(3, 'git.branch must be a valid branch name (found "-f")')],
-    "git:\n  remote: origin\n  follow: often": [(3, 'git.follow must be a length of time (found "often")')],
-    "git:\n  remote: origin\n  push: always": [(3, 'git.push must be before, after or off (found "always")')],
+    "git:\n  remote: origin\n  follow: often": [(3, 'git.follow must be a duration (found "often")')],
+    "git:\n  remote: origin\n  push: always": [
+        (3, 'git.push must be "before", "after" or "off" (found "always")')
+    ],
     "git:\n  remote: origin\n  push: before\n  commit: 30s": [
-        (4, 'git.commit must be each, because git.push is before (found "30s")')
+        (4, 'git.commit must be "each", because git.push is "before" (found "30s")')
     ],
     "git:\n  remote: origin\n  commit: off\n  push: after": [
-        (3, 'git.commit must be each, because git.push is after (found "off")')
+        (3, 'git.commit must be "each", because git.push is "after" (found "off")')
     ],
     "git:\n  push: before\n  follow: 2s": [
-        (3, "git.follow needs git.remote"),
-        (2, "git.push needs git.remote"),
+        (3, "git.follow requires git.remote, which is not set"),
+        (2, "git.push requires git.remote, which is not set"),
     ],
 }
 
@@ -172,9 +178,9 @@ def test_an_action_gets_a_suggestion_only_where_it_is_much_like_it(tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("media: {store: 'https://b'}", "site.yaml:1:16: media.store must be the address of a bucket"),
+        ("media: {store: 'https://b'}", "site.yaml:1:16: media.store must be the URL of a bucket"),
         ("media: {store: 's3://id:secret@bucket/x'}", "AWS_ACCESS_KEY_ID"),
-        ("media: {store: 's3://bucket/../x'}", "media.store must be the address of a bucket"),
+        ("media: {store: 's3://bucket/../x'}", "media.store must be the URL of a bucket"),
         ("media: {store: 's3://bucket', access_key_id: x}", "AWS_ACCESS_KEY_ID"),
         ("media: {store: 's3://bucket', secret: x}", "AWS_SECRET_ACCESS_KEY"),
         (
@@ -183,14 +189,17 @@ def test_an_action_gets_a_suggestion_only_where_it_is_much_like_it(tmp_path: Pat
         ),
         (
             "media: {store: 's3://bucket', public_url: '/media'}",
-            'must be a URL without a query (found "/media")',
+            'must be a URL without a query string (found "/media")',
         ),
         ("media: {store: 's3://bucket', serve: redirect}", "media.public_url is missing"),
         (
             "media: {store: 's3://bucket', serve: nope}",
             'must be one of redirect, stream, sign (found "nope")',
         ),
-        ("media: {public_url: 'https://media.example.org'}", "media.public_url needs media.store"),
+        (
+            "media: {public_url: 'https://media.example.org'}",
+            "media.public_url requires media.store, which is not set",
+        ),
     ],
 )
 def test_a_bucket_that_is_set_wrongly_is_refused(tmp_path: Path, text: str, says: str) -> None:

@@ -62,22 +62,25 @@ webhooks:
 # What is below `webhooks:`, and the line and message that say what is wrong.
 WRONG = {
     "  name: a": (1, "webhooks must be a list (found a mapping)"),
-    "  - a": (2, 'webhooks must list mappings (found "a")'),
-    "  - {url: 'https://a.example'}": (2, 'invalid name "" of a webhook'),
+    "  - a": (2, 'webhooks must be a list of mappings (found "a")'),
+    "  - {url: 'https://a.example'}": (2, 'invalid webhook name ""'),
     "  - {name: a}": (2, "url is missing"),
-    "  - {name: a/b, url: 'https://a.example'}": (2, 'invalid name "a/b" of a webhook'),
+    "  - {name: a/b, url: 'https://a.example'}": (2, 'invalid webhook name "a/b"'),
     "  - name: a\n    url: ftp://a.example": (3, "url must begin with https:// or http://"),
     "  - name: a\n    url: https://u:p@a.example": (
         3,
-        "url must not contain a user",
+        "url must not contain a user name",
     ),
-    "  - name: a\n    url: https://a.example:99999": (3, "url is not an address"),
-    "  - name: a\n    url: https:///x": (3, "url is not an address"),
+    "  - name: a\n    url: https://a.example:99999": (3, "url is not a valid URL"),
+    "  - name: a\n    url: https:///x": (3, "url is not a valid URL"),
     '  - name: a\n    url: "https://a.example/\\r\\nX: y"': (
         3,
-        "url has characters that must be percent-encoded",
+        "url contains characters that must be percent-encoded",
     ),
-    "  - name: a\n    url: env:1": (3, 'url: "env:1" is not env: and the name of a variable'),
+    "  - name: a\n    url: env:1": (
+        3,
+        'url: "env:1" is not "env:" followed by the name of an environment variable',
+    ),
     "  - name: a\n    url: env:BIFOLIO_JWT_SECRET": (
         3,
         "url: BIFOLIO_JWT_SECRET is reserved for Bifolio",
@@ -90,11 +93,11 @@ WRONG = {
         3,
         "url: AWS_SECRET_ACCESS_KEY is reserved for Bifolio",
     ),
-    "  - name: a\n    url: env:A\n    colour: red": (4, 'unknown key "colour" of a webhook'),
+    "  - name: a\n    url: env:A\n    colour: red": (4, 'unknown key "colour" in a webhook'),
     "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'unknown event "entry.creat"'),
     "  - name: a\n    url: env:A\n    status: [Draft]": (
         4,
-        'status must be published or draft (found "Draft")',
+        'status must be "published" or "draft" (found "Draft")',
     ),
     "  - name: a\n    url: env:A\n    locales: [fr]": (
         4,
@@ -102,11 +105,11 @@ WRONG = {
     ),
     "  - name: a\n    url: env:A\n    debounce: 10": (
         4,
-        'debounce must be a length of time (found "10")',
+        'debounce must be a duration (found "10")',
     ),
     "  - name: a\n    url: env:A\n    debounce: 2h": (
         4,
-        'debounce must not be longer than an hour (found "2h")',
+        'debounce must not be longer than one hour (found "2h")',
     ),
     "  - name: a\n    url: env:A\n    secret: abc": (
         4,
@@ -118,17 +121,20 @@ WRONG = {
     ),
     '  - name: a\n    url: env:A\n    headers:\n      X-A: "b\\r\\nX-B: c"': (
         5,
-        "headers.X-A has characters that headers can't contain",
+        "headers.X-A contains characters that are not allowed in HTTP headers",
     ),
     '  - name: a\n    url: env:A\n    headers:\n      "X\\r\\nY": c': (
         5,
-        'invalid name "X\\r\\nY" of a header',
+        'invalid header name "X\\r\\nY"',
     ),
     "  - name: a\n    url: env:A\n    headers:\n      Webhook-Id: c": (
         5,
-        'the header "Webhook-Id" is already set',
+        'the header "Webhook-Id" can\'t be set here, because Bifolio or another entry sets it',
     ),
-    "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (6, 'the header "a" is already set'),
+    "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (
+        6,
+        'the header "a" can\'t be set here, because Bifolio or another entry sets it',
+    ),
     "  - {name: a, url: env:A}\n  - {name: a, url: env:A}": (3, 'two webhooks are named "a"'),
 }
 
@@ -142,7 +148,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("host", ["https://a.example", "a.example/x", "u@a", "[::1]"])
 def test_a_host_is_no_address_of_a_page(tmp_path: Path, host: str) -> None:
     _, (wrong,) = read(tmp_path, f"webhooks_allow:\n  - a\n  - '{host}'\n")
-    assert (wrong.line, wrong.message) == (3, f'webhooks_allow must list hosts (found "{host}")')
+    assert (wrong.line, wrong.message) == (3, f'webhooks_allow must be a list of hosts (found "{host}")')
 
 
 def test_a_type_that_there_is_not_is_a_warning(tmp_path: Path) -> None:
@@ -172,19 +178,22 @@ def test_values_of_the_environment_are_put_in_when_they_are_needed(tmp_path: Pat
     [
         (
             {},
-            "site.yaml:3: the environment variable HOOK of the webhook build is not set. Set it, or ",
+            'site.yaml:3: the environment variable HOOK, which the webhook "build" uses, is not set. Set '
+            "the variable, or ",
         ),
         (
             {**SET, "HOOK": "ftp://x"},
-            "site.yaml:3: the environment variable HOOK of the webhook build must begin with https://",
+            'site.yaml:3: the environment variable HOOK, which the webhook "build" uses, must begin with '
+            "https://",
         ),
         (
             {**SET, "KEY": "a\nb"},
-            "site.yaml:4: the environment variable KEY of the webhook build has characters that ",
+            'site.yaml:4: the environment variable KEY, which the webhook "build" uses, contains '
+            "characters that ",
         ),
         (
             {**SET, "SECRET": "x"},
-            "site.yaml:5: the environment variable SECRET of the webhook build must be whsec_",
+            'site.yaml:5: the environment variable SECRET, which the webhook "build" uses, must be "whsec_',
         ),
     ],
 )

@@ -129,21 +129,31 @@ def test_lines_are_those_of_the_file() -> None:
 
 
 REFUSED = {
-    "not closed": ("---\ntitle: x\n\nText\n", "the front matter is not closed", 1, "put a line --- below it"),
+    "not closed": ("---\ntitle: x\n\nText\n", "the front matter is not closed", 1, "add a line --- after it"),
     "closed by an indented line": (
         "---\ntitle: x\n ---\n",
         "the front matter is not closed",
         1,
-        "put a line",
+        "add a line",
     ),
-    "a fence alone": ("---", "the front matter is not closed", 1, "put a line"),
-    "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "put a line +++"),
+    "a fence alone": ("---", "the front matter is not closed", 1, "add a line"),
+    "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "add a line +++"),
     "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close it"),
-    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "look at the commas"),
+    "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "check the commas"),
     "a language behind the dashes": ("---toml\na = 1\n---\n", "front matter in toml", 1, "write it as YAML"),
-    "a list": ("---\n- a\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
-    "text": ("---\njust text\n---\n", "front matter must be a mapping", 2, "write it as key: value lines"),
-    "broken YAML": ("---\ntitle: x\nsub: a: b\n---\n", "mapping values are not allowed", 3, "put text"),
+    "a list": (
+        "---\n- a\n---\n",
+        "front matter must be a mapping",
+        2,
+        'write it as lines such as "key: value"',
+    ),
+    "text": (
+        "---\njust text\n---\n",
+        "front matter must be a mapping",
+        2,
+        'write it as lines such as "key: value"',
+    ),
+    "broken YAML": ("---\ntitle: x\nsub: a: b\n---\n", "mapping values are not allowed", 3, "put strings"),
     "a key twice": ("---\na: 1\nb: 1\na: 2\n---\n", 'the key "a" occurs twice', 4, "remove one"),
 }
 

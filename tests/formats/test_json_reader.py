@@ -50,7 +50,7 @@ BAD_JSON = {
     "two commas": ('{"a": [1,\n, 2]}', "not JSON: expected a value", 2),
     "nothing": ("", "not JSON: expected a value", 1),
     "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
-    "two values": ("{}\n{}", "not JSON: more follows the value", 2),
+    "two values": ("{}\n{}", "not JSON: unexpected characters after the value", 2),
     "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
     "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
     "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" occurs twice', 3),
@@ -60,7 +60,7 @@ BAD_JSON = {
         f"a number must not have more than {MAX_DIGITS} digits",
         2,
     ),
-    "depth": ("[" * 100_000, "nested too deeply", None),
+    "depth": ("[" * 100_000, "the values are nested too deeply", None),
     "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
 }
 

@@ -431,7 +431,7 @@ def test_a_file_is_not_replaced_by_a_folder(api: Api) -> None:
     answer = api.post("/api/tags?branch=next", {"name": "x"})
     assert (answer.status, answer.error["message"].partition(" ")[2]) == (
         409,
-        "needs a folder at a path where a file exists; move the file first",
+        "can't be created, because part of its path is a file instead of a folder; move that file first",
     )
     assert head(api) == before
 

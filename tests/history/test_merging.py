@@ -735,7 +735,7 @@ def test_changes_that_are_left_to_git(api: Api) -> None:
         git(folder, "commit", "-qm", "x")
         git(api.root, "worktree", "remove", "--force", str(folder))
         refused = merge(api, f"b{number}")
-        words = "is the server's own" if kind == "state" else "merge the branch with git"
+        words = "is reserved for the server" if kind == "state" else "merge the branch with git"
         assert (refused.status, words in refused.error["message"]) == (409, True), kind
 
 
@@ -758,7 +758,7 @@ def test_a_file_and_a_folder_at_one_path_are_both_kept(
     before = head(api, into)
     answer = merge(api, into=into)
     assert (answer.status, answer.error["details"]["files"]) == (409, [SHELF, f"{SHELF}/two.md"])
-    assert answer.error["message"].startswith(f"{SHELF} is a file on one side, and a folder with ")
+    assert answer.error["message"].startswith(f"{SHELF} is a file on one side, but a folder that contains ")
     assert head(api, into) == before
     clean(api)
 
@@ -861,7 +861,7 @@ def test_a_repository_of_sha256_and_a_site_in_a_folder(tmp_path: Path) -> None:
     write(tmp_path / "next", {"README": "x\n"})
     git(tmp_path / "next", "add", "-A")
     git(tmp_path / "next", "commit", "-qm", "outside")
-    assert "outside of the site" in merge(api).error["message"]
+    assert "outside the site's folder" in merge(api).error["message"]
     api.accounts.close()
 
 

@@ -278,7 +278,7 @@ def test_at_may_be_encoded(tmp_path: Path, commits: list[str], name: str) -> Non
 def test_at_names_one_commit(tmp_path: Path, commits: list[str], query: str) -> None:
     site = serve(tmp_path / "site")
     error = site.get(f"/api/notes?{query.format(commits[0])}").error
-    assert (error["status"], error["message"]) == (400, "at must be one commit, tag, branch or time")
+    assert (error["status"], error["message"]) == (400, '"at" must be a single commit, tag, branch or time')
     site.accounts.close()
 
 

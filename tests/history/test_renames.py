@@ -100,7 +100,9 @@ def test_a_file_with_the_name_of_a_deleted_one_is_another_document(root: Path) -
     write(root, {"content/authors/bea.yaml": "name: Another\n"})
     git(root, "add", "-A")
     git(root, "commit", "-qm", "add")
-    assert [what for what, _ in said(root)] == ['author: there is no document "ann" of api::author.author']
+    assert [what for what, _ in said(root)] == [
+        'author: the document "ann" of type api::author.author does not exist'
+    ]
 
 
 def test_a_rename_with_many_changes_is_only_suggested(root: Path) -> None:

@@ -234,4 +234,4 @@ def test_what_a_job_raises_at_its_end_is_logged(caplog: pytest.LogCaptureFixture
 
     with caplog.at_level(logging.ERROR, "bifolio"):
         Runner([Stubborn("stubborn", 1.0)]).stop()
-    assert caplog.messages == ["the job stubborn could not be stopped cleanly"]
+    assert caplog.messages == ["the job stubborn can't be stopped cleanly"]

@@ -61,8 +61,8 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
     [
         ("data/{initial}/a.yaml", "has {initial} without {name} after it"),
         ("data/{name}/{initial}.yaml", "has {initial} without {name} after it"),
-        ("data/{letter}/{name}.yaml", "has an unknown or repeated placeholder"),
-        ("data/{initial}/{initial}/{name}.yaml", "has an unknown or repeated placeholder"),
+        ("data/{letter}/{name}.yaml", "contains an unknown or repeated placeholder"),
+        ("data/{initial}/{initial}/{name}.yaml", "contains an unknown or repeated placeholder"),
     ],
 )
 def test_a_pattern_of_paths_that_can_not_be_read_is_refused(tmp_path: Path, pattern: str, wrong: str) -> None:

@@ -75,7 +75,7 @@ def test_a_write_beside_a_git_command_that_takes_too_long_is_refused(
     commit_all(site.root)
     site.refresh()
     (site.root / ".git/index.lock").touch()
-    with pytest.raises(GitBusyError, match="A git command is running in the site; try again"):
+    with pytest.raises(GitBusyError, match="A git command is running in the site's repository; try again"):
         rename(site)
     assert (site.root / TWO).read_text() == POSTS[TWO]
     assert left_over(site) == []

@@ -38,7 +38,7 @@ def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: 
         status, refusal = server.ask("PUT", "/api/notes/one", {"data": {"title": "lost"}})
         assert (status, refusal["error"]["message"]) == (
             507,
-            "The site's folder is missing: nothing can be written",
+            "The site's folder is missing, so nothing can be written",
         )
     assert not server.root.exists()
     write(away, {"content/notes/one.md": "---\ntitle: moved\n---\n"})

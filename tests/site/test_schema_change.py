@@ -91,8 +91,8 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
         reader.join()
         assert not failed
         assert not any(children(worker) for worker in workers(process.pid))  # No process remains.
-        until(lambda: log.read_text().count("a content type changed") >= 2)
-        assert log.read_text().count("a content type changed") == 2
+        until(lambda: log.read_text().count("a content type has changed") >= 2)
+        assert log.read_text().count("a content type has changed") == 2
     finally:
         stopped.set()
         stop(process)

@@ -71,7 +71,8 @@ def test_a_link_out_of_the_site_is_not_followed_when_it_appears(
     assert titles(site) == {"one": "One", "two": "Two"}
     assert set(site.state.snapshot.media) == {"a.txt"}
     assert problems(site) == [
-        f"{path}: a link that leaves the site. Copy the file into the site." for path in sorted(made)
+        f"{path}: is a symbolic link that points outside the site's folder. Copy the file into the site."
+        for path in sorted(made)
     ]
 
 
@@ -86,7 +87,8 @@ def test_a_file_that_becomes_a_link_out_of_the_site_keeps_its_last_good_version(
     site.refresh(["content/posts/one.md"] if hinted else None)
     assert titles(site) == {"one": "One", "two": "Two"}
     assert problems(site) == [
-        "content/posts/one.md: a link that leaves the site. Copy the file into the site."
+        "content/posts/one.md: is a symbolic link that points outside the site's folder. Copy the file "
+        "into the site."
     ]
     path.unlink()
     path.write_text("---\ntitle: Mended\n---\n")
@@ -103,7 +105,9 @@ def test_a_content_folder_that_is_a_link_out_of_the_site_is_not_followed(
     (tmp_path / "content").symlink_to(outside)
     site = make_site(POST)
     assert titles(site) == {}
-    assert problems(site) == ["content: a link that leaves the site. Copy the file into the site."]
+    assert problems(site) == [
+        "content: is a symbolic link that points outside the site's folder. Copy the file into the site."
+    ]
 
 
 @pytest.mark.parametrize(("old", "new"), [("0", "false"), ("true", "1"), ("1", "1.0")])
@@ -243,7 +247,7 @@ def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
         assert locked == [False, False, False]
         assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
         return
-    with pytest.raises(BusyError, match="each time before this write could be made; try again") as refused:
+    with pytest.raises(BusyError, match="while this write was being prepared; try again") as refused:
         write_to(site, prepare, None)
     assert locked == [False] * 4
     assert refused.value.retry_s
@@ -306,7 +310,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
         real.unlink()
         site.refresh({"content/posts/one.md"})
         assert titles(site).keys() == {"two", "link"}  # the last good version is served
-        assert [problem.message for problem in site.problems] == ["a link to a missing file"]
+        assert [problem.message for problem in site.problems] == ["is a symbolic link to a missing file"]
         return
     else:
         temporary = real.with_name(".one") if how == "replaced" else real

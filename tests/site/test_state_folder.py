@@ -98,7 +98,7 @@ def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: S
     server.begin()
     told = [line for line in server.log.read_text().splitlines() if "accounts database can't be used" in line]
     assert len(told) == 1
-    assert "nobody can log in" in told[0]
+    assert "no user can log in" in told[0]
     assert server.put("written") == 200
     assert server.titles == {"written"}
     assert server.ask("GET", "/api/notes", token=server.token)[0] == 503

@@ -36,7 +36,7 @@ FILES = {
 SETTINGS = "git: {{commit: {}, committer: Site <site@example.org>}}\nsearch: {{index: false}}\n"
 ALLOWED = ("-c", "protocol.file.allow=always")
 COMMIT, PENDING, NONE = "a commit", "pending", "none"
-OBJECT = r"git fsck names all that is damaged"
+OBJECT = r"git fsck lists the damaged objects"
 
 
 def note(title: str) -> str:
@@ -317,7 +317,7 @@ TROUBLES = {
         "a hook that refuses",
         hooked("pre-commit", "exit 3"),
         answers=WAITS,
-        log="without a message; git commit",
+        log="without an error message; ",
     ),
     "no interpreter": Trouble(
         "a hook that refuses",
@@ -336,13 +336,13 @@ TROUBLES = {
         "Git LFS, or another filter, whose program fails or is missing",
         attributed("filter=x diff=x merge=x -text", **BROKEN, process="no-such-program"),
         answers=WAITS,
-        log="install the program of the filter",
+        log="install the filter's program",
     ),
     "broken filter": Trouble(
         "Git LFS, or another filter, whose program fails or is missing",
         attributed("filter=x", **BROKEN),
         answers=WAITS,
-        log="install the program of the filter",
+        log="install the filter's program",
     ),
     "lfs without settings": Trouble("a filter that git is not told of", attributed("filter=x -text")),
     "filter": Trouble("filters that work", attributed("filter=x", **FILTER)),
@@ -353,7 +353,7 @@ TROUBLES = {
         nothing,
         with_submodule,
         (NONE,),
-        log="content/notes/sub/six.md is in another repository; commit them there",
+        log="content/notes/sub/six.md is in a different repository; commit these files in that repository",
         written="sub--six",
     ),
     "packed-refs": Trouble(
@@ -362,7 +362,7 @@ TROUBLES = {
         packed,
         WAITS,
         past=(503,),
-        log=".git/logs names the commits",
+        log=".git/logs contains the earlier commits",
         always=True,
     ),
     "branch": Trouble(
@@ -370,7 +370,7 @@ TROUBLES = {
         replaced("refs/heads/main", b""),
         answers=WAITS,
         past=(503,),
-        log=".git/logs names the commits",
+        log=".git/logs contains the earlier commits",
         always=True,
     ),
     **{
@@ -404,13 +404,17 @@ TROUBLES = {
         replaced("config", b"[core\n"),
         answers=WAITS,
         past=(503,),
-        log="mend .git/config",
+        log="fix .git/config",
         always=True,
     ),
     "gc": Trouble("`git gc` at work", collecting, answers=(COMMIT, PENDING)),
-    "full": Trouble("no space in `.git` alone", full, answers=WAITS, log="make room on its disk", disk="2m"),
+    "full": Trouble("no space in `.git` alone", full, answers=WAITS, log="free space on the disk", disk="2m"),
     "read-only": Trouble(
-        "`.git` is read-only", read_only, answers=WAITS, log="let the user of the server write", disk="2m"
+        "`.git` is read-only",
+        read_only,
+        answers=WAITS,
+        log="give the server's user write permission",
+        disk="2m",
     ),
     "no git": Trouble(
         "git is not in `PATH`", without_git, answers=WAITS, past=(409,), log="install git", always=True

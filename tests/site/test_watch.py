@@ -167,7 +167,7 @@ def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
         memory.flush()
     until(lambda: titles(api) == ["Odd", "Two"])
     watcher.stop()
-    expected = "the system did not report a change of content/posts/one.md; changes may appear late"
+    expected = "the operating system did not report a change to content/posts/one.md; changes may appear late"
     assert caplog.messages == [expected]
 
 
@@ -229,10 +229,10 @@ def _bomb() -> bytes:
 BAD: dict[str, tuple[bytes, str, int | None]] = {
     "broken.md": (b"---\ntitle: a: b\n---\n", "mapping values are not allowed", 2),
     "open.md": (b"---\ntitle: x\n", "not closed", 1),
-    "binary.md": (b"\x89PNG\r\n\x1a\n\0\0", "is binary", 3),
+    "binary.md": (b"\x89PNG\r\n\x1a\n\0\0", "is a binary file", 3),
     "latin.md": (b"---\ntitle: caf\xe9\n---\n", "0xe9 at position 14", 2),
     "deep.md": (b"---\ntitle: " + b"[" * 100_000 + b"\n---\n", "nested more than", 2),
-    "deep.json": (b"[" * 100_000, "nested too deeply", None),
+    "deep.json": (b"[" * 100_000, "the values are nested too deeply", None),
     "bomb.yaml": (_bomb(), "more than 200000 values", 6),
     "kind.md": (b"---\ntitle: x\ncount: many\n---\n", 'must be a whole number (found "many")', 3),
     "big.md": (b"x" * 50_000_000, "at most 16 MB", None),
@@ -278,7 +278,7 @@ def test_the_last_good_settings_stay_while_their_file_is_empty(api: Api) -> None
     text = settings.read_text()
     settings.write_text("")
     change = api.site.refresh()
-    fix = "Write the settings, or delete the file. The last good configuration is used until then."
+    fix = "Write the settings, or delete the file. Until this is fixed, the last good configuration is used."
     assert [str(problem) for problem in change.problems] == [f"site.yaml: the file is empty. {fix}"]
     assert api.get("/api/posts", "public").status == 200
     write(api.root, {"content-types/page.json": schema("page", {"name": "string"})})
@@ -341,9 +341,9 @@ def test_links_are_followed_inside_the_site_only(api: Api, tmp_path_factory: pyt
     assert titles(api) == ["One", "One", "Two"]
     found = {p.path.rpartition("/")[2]: p.message for p in api.site.problems}
     assert found == {
-        "loop": "a link that forms a cycle",
-        "out.md": "a link that leaves the site",
-        "nothing.md": "a link to a missing file",
+        "loop": "is a symbolic link that forms a cycle",
+        "out.md": "is a symbolic link that points outside the site's folder",
+        "nothing.md": "is a symbolic link to a missing file",
         "pipe.md": "is not a regular file",
     }
 
@@ -353,7 +353,7 @@ def test_two_files_of_one_document(api: Api) -> None:
     api.site.refresh()
     assert titles(api) == ["One", "Two"]
     problem = str(api.site.problems[0])
-    assert 'the document "one" (en) is already in content/posts/one.md' in problem
+    assert 'the document "one" in the locale "en" is already stored in content/posts/one.md' in problem
     (api.root / "content/posts/one.md").unlink()
     api.site.refresh()
     assert titles(api) == ["Other", "Two"]

@@ -155,7 +155,7 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     api = make(tmp_path / "site", FILES)
     at = renames[(TWO, NEW, ONE).index(path)]
     _, message = run_disturbed(api, lambda made: commit(made, data), at, lambda: EDITS[edit](api.root / path))
-    assert "during this write; nothing was changed" in message
+    assert "during this write, so nothing was changed" in message
     assert (contents(api.root), (api.root / path).is_dir()) == expected
     assert list((api.root / ".bifolio/journal").iterdir()) == []
 
@@ -187,7 +187,7 @@ def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: P
         finally:
             sys.setprofile(None)
     assert looks > 5
-    assert messages == {f"{TWO} was removed during this write; nothing was changed, try again"}
+    assert messages == {f"{TWO} was removed during this write, so nothing was changed; try again"}
     assert list(journal.folder.iterdir()) == []
 
 
@@ -202,7 +202,7 @@ def test_a_file_that_appears_right_before_it_is_made_stays(tmp_path: Path) -> No
     _, message = run_disturbed(
         api, lambda made: commit(made, b"written"), at, lambda: (api.root / NEW).write_text("by hand")
     )
-    assert message == f"{NEW} appeared during this write; nothing was changed, try again"
+    assert message == f"{NEW} appeared during this write, so nothing was changed; try again"
     assert contents(api.root) == {**old, NEW: "by hand"}
 
 
@@ -281,5 +281,5 @@ def test_nothing_is_written_below_a_file(tmp_path: Path) -> None:
     assert api.get("/api/things/one").status == 404
     refused = api.post("/api/things", {"name": "new"})
     assert refused.status == 409
-    assert "needs a folder at a path where a file exists" in refused.error["message"]
+    assert "can't be created, because part of its path is a file" in refused.error["message"]
     assert (tmp_path / "content/things").read_text() == "A file\n"

@@ -76,7 +76,8 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
         with pytest.raises(SetupError) as refused:
             machine("two").take()
         assert str(refused.value) == (
-            ".bifolio: a server on the machine one.example.org serves this folder; only one machine at a time"
+            ".bifolio: a server on the machine one.example.org is already serving this folder; only one "
+            "machine"
             " can. Stop it first, or serve a clone of the repository here."
         )
         machine("one").take()  # another server, or a container, of the same machine

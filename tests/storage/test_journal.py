@@ -349,7 +349,7 @@ def test_a_full_disk_leaves_the_old_content(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", script, str(api.root)], capture_output=True, text=True, check=True
     )
-    assert "could not be written" in done.stdout
+    assert "can't be written" in done.stdout
     assert "things/new.md" not in api.files
     assert list((api.root / ".bifolio" / "journal").iterdir()) == []
 
@@ -374,7 +374,7 @@ def test_names_that_leave_the_site_are_never_written(tmp_path: Path) -> None:
     (api.root / "content/things/link").symlink_to(tmp_path / "outside")
     journal = Journal(api.root, api.root / ".bifolio")
     for path in ("../outside/x.md", "content/things/link/x.md"):
-        with pytest.raises(Exception, match="leaves the site"), journal.writing():
+        with pytest.raises(Exception, match="points outside the site's folder"), journal.writing():
             journal.commit([Write(path, b"x", None)])
     assert list((tmp_path / "outside").iterdir()) == []
     for name, status in (("..%2f..%2fx", 405), ("..", 404), ("%2e%2e", 404)):
@@ -443,7 +443,7 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
             with (api.root / path).open("a") as file:
                 file.write("by hand\n")
         api.site.recover()
-    expected = "a write left this text here because its file had been changed at the same time"
+    expected = "a write saved its text in this file, because the original file was changed at the same time"
     aside = [
         f".bifolio/unsaved/content/{name}.md"
         for name in ("tags/one-2", "tags/one", "things/one-2", "things/one")

@@ -21,7 +21,7 @@ def test_a_key_in_the_address_signs_in_once(
 ) -> None:
     page = new_page()
     page.goto(studio.entrance)  # which `signed_in` has used
-    page.get_by_text("This key has been used").wait_for()
+    page.get_by_text("This key has already been used").wait_for()
     expect(page).to_have_url(studio.url)
     page.context.add_cookies(signed_in["cookies"])
     page.reload()

@@ -66,9 +66,9 @@ def test_a_broken_file_appears_is_opened_at_its_field_and_fixed(
         own.root, {"content/articles/odd.yaml": ODD, "content/tags/lamps.yaml": "name: Lights: and lamps\n"}
     )
     odd = owner.get_by_role("region", name="Odd")
-    odd.get_by_text("there is no document").wait_for()
+    odd.get_by_text("does not exist").wait_for()
     lamps = owner.get_by_role("region", name="content/tags/lamps.yaml")
-    lamps.get_by_text("Line 1. Put text that has a colon in quotes").wait_for()
+    lamps.get_by_text("Line 1. Put strings that contain a colon in quotes").wait_for()
     owner.locator(".side-link", has_text="Problems").get_by_text("2", exact=True).wait_for(timeout=12_000)
     check_access(owner)
     owner.get_by_role("button", name="Errors").click()

@@ -387,8 +387,8 @@ def test_the_report_has_a_line_for_each_problem(tmp_path: Path, monkeypatch: pyt
         '✗ content/pages/a.md:3:8: count must be a whole number (found "x, 50%: \\n").'
         " Write it in digits, such as 12.\n"
         '! content/pages/a.md:4:1: api::page.page has no attribute "colour".'
-        " Add it to content-types/page.json or remove it.\n"
-        '! content/pages/b.md:3:9: author: there is no document "nobody" of api::author.author.'
+        " Add the attribute to content-types/page.json, or remove the key.\n"
+        '! content/pages/b.md:3:9: author: the document "nobody" of type api::author.author does not exist.'
         " Fix the id, or remove it.\n"
         "\n"
         "✗ 1 error and 2 warnings in 2 files; 5 files checked in N s\n"
@@ -407,12 +407,16 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         '    content/pages/1.md:3:1: api::page.page has no attribute "colour"\n'
         '    content/pages/2.md:3:1: api::page.page has no attribute "colour"\n'
         "    and 7 more\n"
-        "  Add them to content-types/page.json, or set options.otherKeys there to serve all of them.\n"
+        "  Add the attributes to content-types/page.json, or set options.otherKeys there to serve all "
+        "other keys.\n"
         "\n"
-        "! 4 times: author: there is no document … of api::author.author\n"
-        '    content/pages/x0.md:3:9: author: there is no document "nobody-0" of api::author.author\n'
-        '    content/pages/x1.md:3:9: author: there is no document "nobody-1" of api::author.author\n'
-        '    content/pages/x2.md:3:9: author: there is no document "nobody-2" of api::author.author\n'
+        "! 4 times: author: the document … of type api::author.author does not exist\n"
+        '    content/pages/x0.md:3:9: author: the document "nobody-0" of type api::author.author does '
+        "not exist\n"
+        '    content/pages/x1.md:3:9: author: the document "nobody-1" of type api::author.author does '
+        "not exist\n"
+        '    content/pages/x2.md:3:9: author: the document "nobody-2" of type api::author.author does '
+        "not exist\n"
         "    and 1 more\n"
         '  Add the missing targets, or change the target of "author" in content-types/page.json.\n'
         "\n"
@@ -423,7 +427,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         "  Run bifolio check --all to list each of them.\n"
     )
     every = check(tmp_path, "--all").stdout
-    assert (every.count("has no attribute"), every.count("there is no document")) == (10, 4)
+    assert (every.count("has no attribute"), every.count('the document "')) == (10, 4)
     assert "--all" not in every
     assert len(found(tmp_path)) == 15
 
@@ -434,12 +438,12 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         (
             {f"content/pages/{i}.md": page(f"title: A {i}", "count: many") for i in range(4)},
             'count must be a whole number (found "many")',
-            'Correct each, or change the type of "count" in content-types/page.json.',
+            'Correct each value, or change the type of "count" in content-types/page.json.',
         ),
         (
             {f"content/pages/{i}.md": page("title: A", f"count: x{i}0") for i in range(4)},
             "count must be a whole number (found …)",
-            'Correct each, or change the type of "count" in content-types/page.json.',
+            'Correct each value, or change the type of "count" in content-types/page.json.',
         ),
         (
             {f"content/pages/{i}.md": page("title: A", "titel: B") for i in range(4)},
@@ -454,7 +458,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         (
             {f"content/pages/{i}.md": page("title: A", *["# more"] * i, "title: B") for i in range(4)},
             "the key … is also on line …; only its last value is served",
-            "Run bifolio check --fix to mend them all.",
+            "Run bifolio check --fix to fix them all.",
         ),
     ],
 )
@@ -507,9 +511,10 @@ def test_annotations_of_github(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         f"::error file={path}/a.md,line=3,col=8,title=bifolio%3A value::"
         'count must be a whole number (found "x, 50%25: \\n"). Write it in digits, such as 12.',
         f"::warning file={path}/a.md,line=4,col=1,title=bifolio%3A unknown-key::"
-        'api::page.page has no attribute "colour". Add it to content-types/page.json or remove it.',
+        'api::page.page has no attribute "colour". Add the attribute to content-types/page.json, or '
+        "remove the key.",
         f"::warning file={path}/b.md,line=3,col=9,title=bifolio%3A dangling::"
-        'author: there is no document "nobody" of api::author.author. Fix the id, or remove it.',
+        'author: the document "nobody" of type api::author.author does not exist. Fix the id, or remove it.',
     ]
 
 
@@ -871,7 +876,7 @@ def test_a_user_that_is_gone_is_a_problem(tmp_path: Path) -> None:
     write(tmp_path, {**MEMO, "content/memos/one.yaml": f"by:\n  - {ann.document_id}\n  - nobody\n"})
     (problem,) = found(tmp_path)
     assert (problem["path"], problem["line"], problem["rule"]) == ("content/memos/one.yaml", 3, "dangling")
-    assert problem["message"] == f'by: there is no document "nobody" of {USER}'
+    assert problem["message"] == f'by: the document "nobody" of type {USER} does not exist'
     assert check(tmp_path).stderr == ""
 
 
@@ -881,11 +886,16 @@ def test_a_role_that_nobody_has_by_its_name_is_told(tmp_path: Path) -> None:
     )
     write(tmp_path, {**TYPES, "site.yaml": f"roles:\n{roles}"})
     assert [(p["line"], p["column"], p["message"], p["fix"]) for p in found(tmp_path)] == [
-        (2, 3, 'no user has the role "publik" until it is assigned', 'did you mean "public"?'),
+        (
+            2,
+            3,
+            'the role "publik" is not built in, so no user has it until it is assigned',
+            'did you mean "public"?',
+        ),
         (
             3,
             3,
-            'no user has the role "Autenticated" until it is assigned',
+            'the role "Autenticated" is not built in, so no user has it until it is assigned',
             'did you mean "authenticated"?',
         ),
     ]
@@ -909,9 +919,9 @@ def test_locales_that_differ_in_what_they_share(tmp_path: Path) -> None:
     }
     write(tmp_path, {**note, **files})
     told = [(p["path"][14:], p["line"], p["message"]) for p in found(tmp_path) if p["rule"] == "shared"]
-    share = "but all locales share it"
+    share = "it must be the same in all locales"
     assert told == [
-        ("a.de.md", None, f"rank is missing here, unlike in content/notes/a.md, {share}"),
+        ("a.de.md", None, f"rank has no value, but has one in content/notes/a.md, {share}"),
         ("a.fr.md", 3, f"rank differs from content/notes/a.md, {share}"),
         ("b.de.md", 3, f"tags differs from content/notes/b.fr.md, {share}"),
     ]
@@ -924,7 +934,7 @@ def test_a_markdown_file_without_its_opening_dashes(tmp_path: Path) -> None:
     bare, empty = "title: Fog\n---\n\nText.\n", "---\nbody: Text.\n---\n"
     write(tmp_path, {**article, "content/articles/bare.md": bare, "content/articles/empty.md": empty})
     hints = {p.path: (p.message, p.fix) for p in survey(tmp_path, lambda: opened(tmp_path)).problems}
-    hint = "the file has no front matter (its first line should be ---)"
+    hint = "the file has no front matter; its first line should be ---"
     assert hints["content/articles/bare.md"] == ("title: is required", hint)
     assert hints["content/articles/empty.md"] == ("title: is required", "")
 
@@ -988,9 +998,10 @@ def test_a_draft_of_a_type_without_drafts_has_one_cure(
     write(tmp_path, {**types, "site.yaml": "", f"content/posts/{path}": text})
     (problem,) = found(tmp_path)
     assert problem["rule"] == "draft"
-    assert problem["message"] == f"{said} marks this as a draft, but it is served as published"
+    assert problem["message"] == f"{said} marks the document as a draft, but it is served as published"
     assert problem["fix"] == (
-        'in content-types/post.json, set options.draftAndPublish, and draftWhen to {"draft": true}'
+        "in content-types/post.json, set options.draftAndPublish to true, and options.draftWhen to "
+        '{"draft": true}'
     )
 
 
@@ -1015,4 +1026,4 @@ def test_a_value_of_the_wrong_kind_in_a_schema_says_which_is_right(tmp_path: Pat
 def test_wrong_indentation_of_settings_is_named_as_a_cause(tmp_path: Path) -> None:
     write(tmp_path, {**collection("post", {"title": STRING}), "site.yaml": "name: A\n  api: {}\n"})
     (problem,) = found(tmp_path)
-    assert problem["fix"] == "put text that has a colon in quotes, or check the indentation"
+    assert problem["fix"] == "put strings that contain a colon in quotes, or check the indentation"

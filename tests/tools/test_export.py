@@ -294,7 +294,9 @@ def test_everything_is_what_a_read_only_token_sees(kept: Path, tmp_path: Path) -
 
 def test_a_folder_of_one_role_does_not_become_one_of_another(kept: Path, tmp_path: Path) -> None:
     before = exported(kept, tmp_path / "out")
-    assert "holds an export of what public may see" in refused(kept, tmp_path / "out", "--everything")
+    assert "contains a different export, created for public" in refused(
+        kept, tmp_path / "out", "--everything"
+    )
     assert files_of(tmp_path / "out") == before
     assert "api/diarys/day.json" in exported(kept, tmp_path / "out", "--everything", "--force")
 
@@ -320,7 +322,7 @@ def test_a_base_url_is_put_before_the_addresses_of_media(kept: Path, tmp_path: P
 
 @pytest.mark.parametrize("url", ["example.org", "ftp://example.org", "https://", "https://example.org/?x=1"])
 def test_a_base_url_that_is_none(kept: Path, tmp_path: Path, url: str) -> None:
-    assert "is not the address of a site" in refused(kept, tmp_path / "out", "--base-url", url)
+    assert "is not the URL of a website" in refused(kept, tmp_path / "out", "--base-url", url)
 
 
 def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:
@@ -333,14 +335,19 @@ def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:
         ("    tag: {fields", "    tga: {fields", 27, 'Did you mean "tag"'),
         ("    tag: {fields", "    tag: {feilds", 27, 'Did you mean "fields"'),
         ("fields: [name], filters", "fields: [nmae], filters", 27, "Invalid key nmae"),
-        ("page_size: 4", "page_size: 40", 26, "above api.page_size.max, 10"),
+        ("page_size: 4", "page_size: 40", 26, "greater than api.page_size.max, which is 10"),
         ("page_size: 4", "page_size: four", 26, "whole number"),
         ("{hidden: {$null: true}}", "{source: {name: x}}", 27, "Invalid key source"),
         ("first: /api/articles?sort=title", "first: /api/articles?sort=titel", 29, "Invalid key titel"),
-        ("first: /api/articles", "first: /api/secrets", 29, "public may not ask this"),
-        ("first: /api/articles", "first: /api/nothing", 29, "not an address of content"),
-        ("first: /api/articles", "fi/rst: /api/articles", 29, 'invalid name "fi/rst" of a query'),
-        ("first: /api/articles", "first: articles", 29, "must be a path of the API"),
+        (
+            "first: /api/articles",
+            "first: /api/secrets",
+            29,
+            "public lacks the permission for this request",
+        ),
+        ("first: /api/articles", "first: /api/nothing", 29, "not the path of an API request"),
+        ("first: /api/articles", "fi/rst: /api/articles", 29, 'invalid query name "fi/rst"'),
+        ("first: /api/articles", "first: articles", 29, "must be the path of an API request"),
         ("french: /api/articles/a1", "french: /api/articles/a2", 30, "matches nothing"),
         ("  queries:", "  qeries:", 28, 'Did you mean "queries"'),
     ],
@@ -370,7 +377,7 @@ def test_a_file_that_cannot_be_read_stops_the_export(root: Path, tmp_path: Path)
 def test_an_id_that_no_file_can_have(root: Path, tmp_path: Path, name: str) -> None:
     write(root, {"content/authors/odd.json": json.dumps({"documentId": name, "name": "odd"})})
     change(root, "author: [find]", "author: [find, findOne]")
-    assert "Give the document another documentId" in refused(root, tmp_path / "out")
+    assert "Give the document a different documentId" in refused(root, tmp_path / "out")
     assert list((tmp_path / "out").glob("*")) == []
 
 

@@ -154,7 +154,7 @@ def test_an_export_that_was_killed_leaves_whole_files_and_is_finished_by_the_nex
 
 def test_a_folder_that_holds_something_else(root: Path, out: Path) -> None:
     write(out, {"index.html": "mine"})
-    assert "is not empty and has no bifolio-export.json" in refused(root, out)
+    assert "is not empty, and does not contain bifolio-export.json" in refused(root, out)
     assert files_of(out) == {"index.html": b"mine"}
     files = exported(root, out, "--force")
     assert files["index.html"] == b"mine"
@@ -166,17 +166,17 @@ def test_a_file_in_the_way_that_is_not_ours(root: Path, out: Path) -> None:
     before = exported(root, out)
     write(out, {"api/notes/c.json": "mine"})
     write(root, {"content/notes/c.json": '{"title": "C"}'})
-    assert "api/notes/c.json: exists but does not belong to an export" in refused(root, out)
+    assert "api/notes/c.json: exists, but was not created by an export" in refused(root, out)
     assert files_of(out) == {**before, "api/notes/c.json": b"mine"}
     assert b'"C"' in exported(root, out, "--force")["api/notes/c.json"]
 
 
 OWN_FOLDERS = {
-    **dict.fromkeys(("site", ".", "..", "/"), "holds the site itself"),
+    **dict.fromkeys(("site", ".", "..", "/"), "contains the site itself"),
     **dict.fromkeys(
         ("site/content", "site/content/public", "site/content/uploads", "site/content-types/x",
          "site/.bifolio/x", "site/.git/x", "link", "link/x"),
-        "is where the site has its files",
+        "is used for the site's files",
     ),
 }  # fmt: skip
 
@@ -197,7 +197,7 @@ def test_a_folder_inside_of_the_site_that_is_not_content(root: Path) -> None:
 def test_the_folder_of_documents_that_are_elsewhere(root: Path) -> None:
     write(root, collection("page", {"title": STRING}, files="docs/{name}.md"))
     write(root, {"docs/a.md": "A"})
-    assert "is where the site has its files (docs)" in refused(root, root / "docs" / "out")
+    assert "is used for the site's files (docs)" in refused(root, root / "docs" / "out")
 
 
 def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Path, tmp_path: Path) -> None:
@@ -211,7 +211,9 @@ def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Pat
     before = files_of(elsewhere)
     (root / "content/notes/a.json").unlink()
     for options in ([], ["--force"]):
-        assert "api: is not a folder of this export" in refused(root, tmp_path / "current", *options)
+        assert "api: is not a folder that was created by this export" in refused(
+            root, tmp_path / "current", *options
+        )
     assert files_of(elsewhere) == before
 
 
@@ -245,7 +247,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 )  # fmt: skip
 def test_a_manifest_that_cannot_be_trusted(root: Path, out: Path, tmp_path: Path, text: str) -> None:
     write(tmp_path, {"mine": "mine", "out/index.html": "mine", "out/bifolio-export.json": text})
-    assert "bifolio-export.json: is not a manifest of this version" in refused(root, out)
+    assert "bifolio-export.json: is not a valid manifest for this version" in refused(root, out)
     assert (tmp_path / "mine").read_text() == "mine"
     exported(root, out, "--force")
     assert (tmp_path / "mine").read_text() == (out / "index.html").read_text() == "mine"

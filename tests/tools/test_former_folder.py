@@ -36,7 +36,10 @@ def former_site(folder: Path) -> tuple[Path, str]:
 
 def test_the_first_command_renames_the_folder_and_says_so_once(root: Path) -> None:
     first, second = (run("token", "list", "--site", str(root)) for _ in range(2))
-    assert first.stderr == ".quire/ is .bifolio/ now, with its accounts and keys: Quire is called Bifolio\n"
+    assert first.stderr == (
+        ".quire/ was renamed to .bifolio/, including the accounts and keys in it, "
+        "because Quire is now called Bifolio\n"
+    )
     assert "build" in first.stdout
     assert second.stderr == ""
     assert second.stdout == first.stdout
@@ -63,7 +66,7 @@ def test_a_running_server_keeps_its_folder(root: Path) -> None:
         server.listen()
         refused = run("token", "list", "--site", str(root))
         assert refused.exit_code == 1
-        assert "a running server still uses it. Stop that server first" in refused.stderr
+        assert "a running server is still using this folder. Stop that server first" in refused.stderr
         assert (root / FORMER_FOLDER).is_dir()
     assert run("token", "list", "--site", str(root)).exit_code == 0  # The socket is a dead server's now.
 
@@ -73,7 +76,7 @@ def test_keys_that_others_may_have_chosen_are_not_adopted(root: Path) -> None:
     commit_all(root)
     refused = run("check", "--site", str(root))
     assert refused.exit_code == 1
-    assert ".quire: is in git, with the keys of the site" in refused.stderr
+    assert ".quire: is stored in git, including the site's secret keys" in refused.stderr
     assert not (root / STATE_FOLDER).exists()
 
 
@@ -81,7 +84,7 @@ def test_a_link_is_not_adopted(root: Path, tmp_path_factory: pytest.TempPathFact
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "state"
     (root / FORMER_FOLDER).rename(elsewhere)
     (root / FORMER_FOLDER).symlink_to(elsewhere)
-    assert ".quire: is a link" in run("check", "--site", str(root)).stderr
+    assert ".quire: is a symbolic link" in run("check", "--site", str(root)).stderr
     assert elsewhere.is_dir()
 
 

@@ -670,11 +670,14 @@ def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
     done = init(tmp_path)
     assert done.exit_code == 1
     assert "Can't be read: data/a.yaml  line 1: a document must be a mapping" in done.stdout
-    hint = "no file can become a document. See above; 2 YAML or JSON files found, see docs/existing-sites.md"
+    hint = (
+        "none of the files can become a document. The list above gives the reasons; "
+        "2 YAML or JSON files found, see docs/existing-sites.md"
+    )
     assert hint in done.stderr
     (tmp_path / "data/a.yaml").unlink()
     (tmp_path / "data/b.json").unlink()
-    assert "no file can become a document. See above" in init(tmp_path).stderr
+    assert "none of the files can become a document. See above" in init(tmp_path).stderr
 
 
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
@@ -799,7 +802,9 @@ def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
     made(tmp_path, {"hugo.toml": "", **pages, **topics, **data})
     assert attributes(tmp_path, "page")["topics"] == {"type": "array", "required": True}
     said = init_output(tmp_path)
-    assert "all 10  required; stays a list of texts: 2 of 20 values match no topic" in said
+    assert (
+        "all 10  required; remains a list of strings, because 2 of 20 values do not match any topic" in said
+    )
     assert (
         "Types without drafts: page\n"
         "  new documents are public immediately; to use drafts, set options.draftAndPublish\n"
@@ -832,7 +837,7 @@ def test_a_plain_folder(tmp_path: Path) -> None:
     data = {"nick name": "I", "2nd": "x", "status": "gone"}
     assert api.get("/api/people/ida", "public").data["data"] == data  # keys that can't be attributes
     api.accounts.close()
-    assert "3 keys that are no attributes: nick name, 2nd, status" in init_output(tmp_path)
+    assert "3 keys that are not attributes: nick name, 2nd, status" in init_output(tmp_path)
 
 
 def init_output(root: Path) -> str:
@@ -1312,7 +1317,7 @@ def test_whatever_tree_there_is_the_site_has_no_errors_and_all_that_was_taken(
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), files)
         done = init(Path(folder))
-        if "no file can become a document" in done.stderr:
+        if "none of the files can become a document" in done.stderr:
             assert done.exit_code == 1
             assert not Path(folder, "content-types").exists()
             return
@@ -1370,7 +1375,7 @@ def test_a_workflow_is_at_the_top_of_the_repository(tmp_path: Path) -> None:
 def test_what_is_no_address_of_bifolio_is_refused(tmp_path: Path, told: str) -> None:
     done = init(tmp_path, "--docker", "--from", told)
     assert done.exit_code == 1
-    assert "is not the address of a repository. Use https://…" in done.output
+    assert "is not the URL of a git repository. Use a URL such as https://…" in done.output
     assert list(tmp_path.iterdir()) == []
 
 

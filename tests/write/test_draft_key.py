@@ -98,7 +98,10 @@ def test_a_type_that_does_not_go_by_it_is_warned_of(tmp_path: Path) -> None:
         ("content/posts/a.md", 3, "warning"),
     ]
     fix = next(p.fix for p in api.site.problems if p.rule == "draft")
-    assert fix == 'in content-types/page.json, set options.draftAndPublish, and draftWhen to {"draft": true}'
+    assert fix == (
+        "in content-types/page.json, set options.draftAndPublish to true, "
+        'and options.draftWhen to {"draft": true}'
+    )
 
 
 @pytest.mark.parametrize("when", ["draft", [], {}, {"a": 1}, {"a": True, "b": True}, {"documentId": "x"}])
@@ -110,5 +113,5 @@ def test_what_the_option_can_not_be(tmp_path: Path, when: Any) -> None:
 
 def test_a_type_without_drafts_can_not_have_it(tmp_path: Path) -> None:
     write(tmp_path, collection("post", {"title": "string"}, draftWhen=HUGO))
-    with pytest.raises(SetupError, match="needs options"):
+    with pytest.raises(SetupError, match="requires options"):
         read_content_types(tmp_path)

@@ -64,7 +64,7 @@ def test_every_mistake_is_told_in_the_order_of_the_schema(api: Api) -> None:
     ("data", "path", "message", "value"),
     [
         ({"title": None}, "title", "title must be defined.", None),
-        ({"title": {"a": 1.5}}, "title", "title must be text", {"a": 1.5}),
+        ({"title": {"a": 1.5}}, "title", "title must be a string", {"a": 1.5}),
         ({"count": 1.5}, "count", "count must be an integer", 1.5),
         ({"count": "1.5"}, "count", "count must be an integer", 1.5),
         ({"count": "12"}, "count", "count must be less than or equal to 9", 12),

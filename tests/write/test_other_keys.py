@@ -74,5 +74,5 @@ def test_it_names_a_json_attribute(tmp_path: Path, name: object) -> None:
     path.parent.mkdir()
     path.write_text(collection("word", {"title": STRING}, otherKeys=name)["content-types/word.json"])
     assert json.loads(path.read_text())["options"]["otherKeys"] == name
-    with pytest.raises(SetupError, match="must name a json attribute"):
+    with pytest.raises(SetupError, match="must be the name of an attribute of type json"):
         read_content_types(tmp_path)

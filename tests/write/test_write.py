@@ -262,7 +262,7 @@ def test_deleting_a_document_leaves_its_readers_whole(api: Api) -> None:
     assert api.ask("DELETE", "/api/tags/a").status == 204
     assert api.get("/api/posts/hello?populate=tags").data["tags"] == []
     assert api.read("content/posts/hello.md") == HELLO
-    assert "there is no document" in " ".join(map(str, api.site.problems))
+    assert "does not exist" in " ".join(map(str, api.site.problems))
 
 
 def test_locales_share_what_is_not_localised(api: Api) -> None:

@@ -83,11 +83,16 @@ class ShareCounts(Job):
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
-                log.error("rate limits now count only requests to this machine: %s", reason)
+                log.error(
+                    "the store for rate limits can't be used, so each machine counts its own requests: %s",
+                    reason,
+                )
             self._is_away = True
             raise JobFailedError(str(reason), self._timing.share_limits_retry_s) from error
         if self._is_away:
-            log.info("rate limits count requests to all machines again")
+            log.info(
+                "the store for rate limits is available again: requests to all machines are counted together"
+            )
         self._is_away = False
         return self._timing.share_limits_s
 

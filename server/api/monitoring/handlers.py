@@ -60,5 +60,5 @@ def _longest_lag() -> int | None:
     if given is None:
         return None
     if not isinstance(given, str) or not re.fullmatch(r"[0-9]{1,9}", given):
-        raise ValidationError("lag must be a number of seconds, such as 60")
+        raise ValidationError('"lag" must be a number of seconds, such as 60')
     return int(given)

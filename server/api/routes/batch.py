@@ -79,7 +79,7 @@ def bind(handles: Handlers, writes: Writes) -> None:
 def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
     """Parse a request body into the batch's operations and its commit message. Raises ValidationError."""
     if not isinstance(body, dict) or not isinstance(body.get("operations"), list):
-        raise ValidationError('A batch must be an object with a list "operations"')
+        raise ValidationError('The body of a batch must be an object that contains the list "operations"')
     _refuse_keys(body, ("operations", "message"), "A batch")
     operations, message = body["operations"], body.get("message")
     if not 1 <= len(operations) <= MAX_OPERATIONS:
@@ -87,10 +87,10 @@ def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
             f"A batch must have 1 to {MAX_OPERATIONS} operations, but this one has {len(operations):,}"
         )
     if message is not None and type(message) is not str:
-        raise ValidationError("message must be text")
+        raise ValidationError('"message" must be a string')
     if message and (len(message) > MAX_MESSAGE_CHARS or "\0" in message):
         raise ValidationError(
-            f"message must have at most {MAX_MESSAGE_CHARS:,} characters, none of them null"
+            f'"message" must have at most {MAX_MESSAGE_CHARS:,} characters, and no null characters'
         )
     return operations, message or ""
 
@@ -98,8 +98,8 @@ def _read_batch(body: Any) -> tuple[Sequence[Any], str]:
 def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
     for key in found:
         if key not in known:
-            hint = suggestion(key[:_MAX_NAME_CHARS], known) or f"it has {', '.join(known)}"
-            raise ValidationError(f'{what} has no "{key}"; {hint}')
+            hint = suggestion(key[:_MAX_NAME_CHARS], known) or f"its keys are {', '.join(known)}"
+            raise ValidationError(f'{what} has no key "{key}"; {hint}')
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
@@ -114,17 +114,17 @@ def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
 
 def _operation(wanted: Any, caller: Caller) -> Operation:
     if not isinstance(wanted, dict):
-        raise ValidationError("An operation must be an object with a method and a path")
+        raise ValidationError('An operation must be an object with the keys "method" and "path"')
     _refuse_keys(wanted, _OPERATION_KEYS, "An operation")
     method, path, if_match = wanted.get("method"), wanted.get("path"), wanted.get("ifMatch")
     if method not in WRITE_METHODS:
-        raise ValidationError("method must be POST, PUT or DELETE")
+        raise ValidationError('"method" must be "POST", "PUT" or "DELETE"')
     if type(path) is not str or len(path) > MAX_PATH_CHARS:
-        raise ValidationError("path must be text, such as /api/articles")
+        raise ValidationError('"path" must be a string, such as "/api/articles"')
     if if_match is not None and type(if_match) is not str:
-        raise ValidationError("ifMatch must be text: the entity tag of a document")
+        raise ValidationError('"ifMatch" must be a string that contains the entity tag of a document')
     if wanted.get("prefer") not in (None, MERGE):
-        raise ValidationError(f'prefer must be "{MERGE}"')
+        raise ValidationError(f'"prefer" must be "{MERGE}"')
     place, _, query = path.partition("?")
     place, verb = compose(unquote(place)), VERBS[method]
     if (acted := _ACTION.fullmatch(place)) and verb is Verb.CREATE:
@@ -132,9 +132,14 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
     type_, document_id = _find_address(place, verb, caller)
     params = qs.parse(query)
     if "branch" in params:
-        raise ValidationError("A batch can only write to one branch; name it in /batch?branch=NAME")
+        raise ValidationError(
+            "An operation can't have its own branch; specify the branch for the whole batch: "
+            "/batch?branch=NAME"
+        )
     if any(map(is_like_dry_run, params)):
-        raise ValidationError(f"Only a whole batch can be a dry run; send it to /batch?{DRY_RUN}=true")
+        raise ValidationError(
+            f"An operation can't be a dry run on its own; send the whole batch to /batch?{DRY_RUN}=true"
+        )
     merge, data = wanted.get("prefer") == MERGE, data_of(wanted.get("body"))
     return Operation(type_, verb, document_id, params, data, if_match, merge)
 
@@ -155,8 +160,10 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
             (key for key, type_ in schema.endpoints.items() if _may_use(caller, type_)),
         )
         if not path.startswith("/api/"):
-            why = "its path has to begin with /api/"
-        raise ValidationError(f"{path} can't be written: {why or 'it is not the path of a content type'}")
+            why = "the path must begin with /api/"
+        raise ValidationError(
+            f"A batch can't write to {path}: {why or 'it is not the path of a content type'}"
+        )
     type_, document_id = found
     if not _may_use(caller, type_):
         raise ForbiddenError()
@@ -165,11 +172,13 @@ def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | No
         v for kind, v in WRITES if kind == type_.kind and (single or (v is Verb.CREATE) != bool(document_id))
     ]
     if verb in ACTIONS and verb not in verbs:
-        raise ValidationError(f"{path} can't be written by actions/{verb}: the path names no document")
+        raise ValidationError(
+            f'{path} does not support the action "{verb}", because this path does not contain a document id'
+        )
     if verb not in verbs:
         names = [name for name, v in VERBS.items() if v in verbs]
         name = next(name for name, v in VERBS.items() if v is verb)
-        raise ValidationError(f"{path} can't be written by {name}; use {' or '.join(names)}")
+        raise ValidationError(f"{path} does not support {name}; use {' or '.join(names)}")
     return type_, document_id or None
 
 

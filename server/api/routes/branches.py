@@ -94,7 +94,10 @@ def _new_branch(body: Any) -> tuple[str, str]:
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
     if not isinstance(name, str) or not name or not isinstance(origin, str) or not origin:
-        raise ValidationError('The body must be {"name": "spring", "from": "a commit, tag, branch or time"}')
+        raise ValidationError(
+            'The request body must look like {"name": "spring", "from": "main"}; "from" can be a commit, '
+            "tag, branch or time"
+        )
     _refuse_other_keys(body, _KEYS)
     return name, origin
 
@@ -108,17 +111,19 @@ def _read_merge(body: Any) -> tuple[str, str, Resolution]:
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
     if not isinstance(into, str) or not isinstance(message, str):
-        raise ValidationError('The body must be like {"into": "main", "message": "Publish", "resolve": {}}')
+        raise ValidationError(
+            'The request body must look like {"into": "main", "message": "Publish", "resolve": {}}'
+        )
     _refuse_other_keys(body, _MERGE_KEYS)
     if len(message) > MAX_MESSAGE_CHARS:
-        raise ValidationError(f"message must have at most {MAX_MESSAGE_CHARS:,} characters")
+        raise ValidationError(f'"message" must have at most {MAX_MESSAGE_CHARS:,} characters')
     return into, message, read_resolution(body.get("resolve"))
 
 
 def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
     for key in body.keys() - set(known):
-        hint = suggestion(str(key)[:100], known) or f"there are {', '.join(known)}"
-        raise ValidationError(f'The body has no key "{str(key)[:100]}"; {hint}')
+        hint = suggestion(str(key)[:100], known) or f"use {', '.join(known)}"
+        raise ValidationError(f'Unknown key "{str(key)[:100]}" in the request body; {hint}')
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:

@@ -98,7 +98,9 @@ def tags_of_address(
     and all errors that reading the document can raise.
     """
     if not isinstance(address, str):
-        raise ValidationError('"of" must be the path of a request, such as /api/articles?populate=author')
+        raise ValidationError(
+            '"of" must be the path and query of a request, such as "/api/articles?populate=author"'
+        )
     path, _, query = address.partition("?")
     path = unquote(path)
     content = content_at(path, state.schema)

@@ -68,9 +68,9 @@ def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> N
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
     if found is None:
         names = ", ".join(scheme.header for scheme in SCHEMES)
-        raise UnauthorizedError(f"The request is not signed; send one of the headers {names}")
+        raise UnauthorizedError(f"The request has no signature; send one of the headers {names}")
     if not found.matches(sent[found.header.lower()], secret, body):
-        raise UnauthorizedError(f"{found.header} does not match the secret of this server")
+        raise UnauthorizedError(f"The signature in {found.header} does not match this server's secret")
 
 
 _DEPTH_ERRORS = (ValueError, RecursionError)
@@ -83,7 +83,9 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
     def hook() -> Response:
         secret = os.environ.get(SECRET, "")
         if not secret:
-            raise NotFoundError(f"The git hook is off: {SECRET} is not set in the server's environment")
+            raise NotFoundError(
+                f"The git hook is disabled, because {SECRET} is not set in the server's environment"
+            )
         body = _body()
         require_signature(dict(request.headers), secret, body)
         settings = state_of(request).settings
@@ -99,7 +101,7 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 def _body() -> bytes:
     """Return the request body as bytes, as needed to verify the signature. Raises PayloadTooLargeError."""
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
-        raise PayloadTooLargeError(f"The body has more than {MEDIUM_BODY_BYTES:,} bytes")
+        raise PayloadTooLargeError(f"The request body is larger than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
@@ -113,7 +115,9 @@ def _read(body: bytes) -> Any:
             text = parse_qs(text).get("payload", [""])[0]
         return json.loads(text)
     except _DEPTH_ERRORS as error:
-        raise ValidationError("The body must be the JSON that the git host sends for a push") from error
+        raise ValidationError(
+            "The request body must be the JSON that the git host sends after a push"
+        ) from error
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:

@@ -162,7 +162,7 @@ def read_sign_in(request: Request) -> object:
     that signs the user in to someone else's account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
-        raise ValidationError("auth.cookie is set, so the body must be JSON")
+        raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")
     return read_body(request)
 
 

@@ -78,7 +78,7 @@ def bind(handles: Handlers, table: PresenceTable) -> None:
 
 def _require_client(client: str) -> None:
     if not _CLIENT.fullmatch(client):
-        raise ValidationError("The client name must be up to 64 letters, digits, - and _")
+        raise ValidationError('The client name must consist of 1 to 64 letters, digits, "-" and "_"')
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
@@ -88,10 +88,10 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
     """
     for key in asked:
         if key not in PARAMETERS:
-            raise ValidationError(f'There is no parameter "{key[:_MAX_QUOTED_CHARS]}"')
+            raise ValidationError(f'Unknown parameter "{key[:_MAX_QUOTED_CHARS]}"')
     name, document_id = (asked.get(key, "") for key in PARAMETERS)
     if not isinstance(document_id, str):
-        raise ValidationError('"documentId" must be the id of one document')
+        raise ValidationError('"documentId" must be a single document id')
     if name:
         _find_type(name, types)
     return str(name), document_id
@@ -105,19 +105,20 @@ def _read_place(
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
-            'The body must be like {"type": "article", "documentId": "…", "field": "title"}'
+            'The request body must look like {"type": "article", "documentId": "night-ferry", "field": '
+            '"title"}'
         )
     for key in body.keys() - set(KEYS):
         raise ValidationError(
-            f'The body has no key "{str(key)[:_MAX_QUOTED_CHARS]}"; there are {", ".join(KEYS)}'
+            f'Unknown key "{str(key)[:_MAX_QUOTED_CHARS]}" in the request body; use {", ".join(KEYS)}'
         )
     type_, document_id = _find_type(body.get("type"), types), compose(body["documentId"])
     locale, field = body.get("locale"), body.get("field")
     locale = state.settings.locales.default if locale is None else locale
     if locale not in state.settings.locales.available:
-        raise ValidationError('"locale" must be one of the site')
+        raise ValidationError('"locale" must be one of the site\'s locales')
     if field is not None and not (isinstance(field, str) and is_field(field, type_, actor, state.schema)):
-        raise ValidationError('"field" must be null, or the path of an attribute, such as sections.0.title')
+        raise ValidationError('"field" must be null or the path of an attribute, such as "sections.0.title"')
     if not is_shown(state.snapshot, type_, document_id, actor):
         raise NotFoundError()
     return type_, document_id, locale, field
@@ -132,4 +133,6 @@ def _find_type(name: object, types: Mapping[str, Type]) -> Type:
         return types[name]
     shown = str(name)[:_MAX_QUOTED_CHARS]
     hint = suggestion(shown, types)
-    raise ValidationError(f'"type" names "{shown}", which there is not' + (f": {hint}" if hint else ""))
+    raise ValidationError(
+        f'The content type "{shown}" in "type" does not exist' + (f": {hint}" if hint else "")
+    )

@@ -83,7 +83,9 @@ def _read_fixes(body: Any) -> list[Change]:
     """Parse a request body into the fixes to apply. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
-        raise ValidationError('The body must be {"fixes": [{"path", "key", "before", "after"}]}')
+        raise ValidationError(
+            'The request body must look like {"fixes": [{"path": …, "key": …, "before": …, "after": …}]}'
+        )
     if len(given) > MAX_FIXES:
         raise ValidationError(f"At most {MAX_FIXES:,} fixes can be sent in one request")
     return [_read_fix(one, i) for i, one in enumerate(given)]
@@ -96,7 +98,9 @@ def _read_fix(given: Any, i: int) -> Change:
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
     if missing:
-        raise ValidationError(f"fixes.{i} must have path, key, before and after, as returned by /problems")
+        raise ValidationError(
+            f'fixes.{i} must contain "path", "key", "before" and "after", as returned by GET /problems'
+        )
     return Change(texts["path"], texts["key"], texts["before"], texts["after"])
 
 

@@ -83,9 +83,7 @@ def _require_known(names: Iterable[str]) -> None:
     """Raise ValidationError if the request has an unknown query parameter."""
     for name in names:
         if name not in _PARAMETERS:
-            raise ValidationError(
-                f'There is no parameter "{name[:100]}"; there are {" and ".join(_PARAMETERS)}'
-            )
+            raise ValidationError(f'Unknown parameter "{name[:100]}"; use {" or ".join(_PARAMETERS)}')
 
 
 def _new_source(body: Any, if_match: str | None) -> NewSource:
@@ -93,11 +91,13 @@ def _new_source(body: Any, if_match: str | None) -> NewSource:
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict) or len(data) != 1 or not {"text", "otherKeys"} >= data.keys():
         raise ValidationError(
-            'The body must be {"data": {"text": "…"}}, or with "otherKeys" in place of that'
+            'The request body must look like {"data": {"text": "…"}} or {"data": {"otherKeys": "…"}}'
         )
     [(name, text)] = data.items()
     if not isinstance(text, str):
-        raise ValidationError(f"{name} must be text")
+        raise ValidationError(f'"{name}" must be a string')
     if not if_match:
-        raise ValidationError("If-Match is required: send the ETag of the text that you edited")
+        raise ValidationError(
+            "The If-Match header is missing; it must contain the ETag of the version that you edited"
+        )
     return NewSource(if_match, text=text) if name == "text" else NewSource(if_match, other_keys=text)

@@ -187,7 +187,7 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
             for file in sent:
                 file.stream.close()
         except OSError as error:
-            raise StorageError(f"The upload could not be stored: {error.strerror}") from error
+            raise StorageError(f"The uploaded files can't be stored: {error.strerror}") from error
         yield ([] if len(sent) == 1 and _is_empty(sent[0]) else sent), form
 
 

@@ -46,7 +46,8 @@ def open_branch(writes: Writes) -> None:
     if not operation_of(request).branch:
         if "branch" in request.args:
             raise ValidationError(
-                "branch is only for writes of content; this request can't be written to a branch"
+                'This request can\'t be written to a branch; the "branch" parameter is only for writes '
+                "of content"
             )
         return
     name = parse_query(environ["QUERY_STRING"]).get("branch")
@@ -69,9 +70,9 @@ def open_dry_run() -> None:
         if not is_like_dry_run(name):
             continue
         if name != DRY_RUN or value not in ("true", "false"):
-            raise ValidationError(f"{DRY_RUN} must be true")
+            raise ValidationError(f'"{DRY_RUN}" must be "true" or "false"')
         if value == "true" and not operation_of(request).dry_run:
-            raise ValidationError("This request has no dry run")
+            raise ValidationError("This request does not support a dry run")
 
 
 def is_like_dry_run(name: str) -> bool:
@@ -91,7 +92,7 @@ def message_of(request: Request, otherwise: str = "") -> str:
     """
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
-        raise ValidationError(f"{MESSAGE} must have at most {MAX_MESSAGE_CHARS:,} characters")
+        raise ValidationError(f"The {MESSAGE} header must have at most {MAX_MESSAGE_CHARS:,} characters")
     return said
 
 

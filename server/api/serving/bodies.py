@@ -73,7 +73,7 @@ class Receiver:
     def reserve(self, size: int, *, small: bool) -> None:
         """Add bytes to the total size of all bodies. Raises BusyError if the total would exceed its limit."""
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
-            raise BusyError("The server is receiving too many large bodies; try again")
+            raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
 
     def release(self, size: int) -> None:
@@ -144,7 +144,7 @@ async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None
     except TimeoutError:
         return RequestTimeoutError()
     except OSError as error:
-        return StorageError(f"The request body could not be stored: {error.strerror}")
+        return StorageError(f"The request body can't be stored: {error.strerror}")
     return None
 
 

@@ -402,7 +402,9 @@ class Connection(asyncio.BufferedProtocol):
         if self._receiving is None:
             self._refusal = status
             return
-        self._receiving.break_off(BadRequestError("The body is incomplete, or its chunks are malformed"))
+        self._receiving.break_off(
+            BadRequestError("The request body is incomplete, or its chunks are malformed")
+        )
 
     def _close(self) -> None:
         """Close the connection when all bytes have been sent.

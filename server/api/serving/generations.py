@@ -137,7 +137,7 @@ class Generations:
         try:
             self._next = self._fork()
         except OSError as error:
-            self._fail(f"can't begin: {error.strerror}")
+            self._fail(f"can't start: {error.strerror}")
             return self._begin()
         return None
 
@@ -177,7 +177,7 @@ class Generations:
         except SystemExit as error:
             status = error.code if isinstance(error.code, int) else 1
         except BaseException:
-            log.exception("the site can't be served")
+            log.exception("the site can't be loaded")
         finally:
             for stream in (sys.stdout, sys.stderr):
                 with suppress(OSError, ValueError):
@@ -248,7 +248,7 @@ class Generations:
             return
         self._failures += 1
         pause = BACKOFFS_S[min(self._failures, len(BACKOFFS_S) - 1)]
-        log.error("the process that loads the site for the workers %s; another starts in %d s", what, pause)
+        log.error("the process that loads the site for the workers %s; a new one starts in %d s", what, pause)
         self._wanted, self._due = True, time.monotonic() + pause
 
     def _processes(self) -> list[_Process]:

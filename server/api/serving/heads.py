@@ -192,12 +192,12 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
             return UnauthorizedError()
         for header in _CONDITIONS:
             if (key := _key(header.encode())) in unreadable and key not in environ:
-                return BadRequestError(f"The value of the header {header} is not ASCII")
+                return BadRequestError(f"The {header} header contains characters that are not ASCII")
     if environ.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-        return BadRequestError("chunked is the only supported transfer coding")
+        return BadRequestError('The Transfer-Encoding header must be "chunked"')
     host = environ.get("HTTP_HOST", authority)
     if "," in host:
-        return BadRequestError("A request must have one Host header")
+        return BadRequestError("A request must have exactly one Host header")
     if not _HOST.fullmatch(host):
         return BadRequestError("The Host header is not a valid host name")
     if not host and "HTTP_HOST" not in environ and version == "1.1":

@@ -264,7 +264,7 @@ class HttpServer:
     def _done(self, exchange: Exchange, task: asyncio.Task[None]) -> None:
         self._working.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a request could not be answered", exc_info=error)
+            log.error("a request failed", exc_info=error)
             exchange.give_up()
 
     async def _compute(self, exchange: Exchange) -> None:
@@ -364,7 +364,7 @@ class HttpServer:
         except ClientGone:
             response = None
         except Exception:
-            log.exception("a request could not be answered")
+            log.exception("a request failed")
             response = _Response(500, [], b"")
         streams = response is not None and isinstance(response.body, Stream)
         self._observer.end(environ, response.status if response else CLIENT_GONE_STATUS, streams=streams)
@@ -385,7 +385,7 @@ class HttpServer:
                 return
             exchange.begin(response.status, response.headers)
         except ValueError:
-            log.exception("a request could not be answered")
+            log.exception("a request failed")
             exchange.respond(500, [], b"")
             return
         if isinstance(response.body, Stream):

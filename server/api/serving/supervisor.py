@@ -189,11 +189,13 @@ class Supervisor:
             now = time.monotonic()
             place.deaths = place.deaths + 1 if now - place.at < MIN_UPTIME_S else 1
             pause = _pause(place)
-            reason = "was stopped or hung, and was killed" if place.is_hung else why(status)
+            reason = "did not respond and was killed" if place.is_hung else why(status)
             place.pid, place.at, place.is_hung = 0, now + pause, False
             if not ending:
                 when = f"in {pause} s" if pause else "now"
-                log.error("worker %d (process %d) %s; another starts %s", place.number, pid, reason, when)
+                log.error(
+                    "worker %d (process %d) %s; a new worker starts %s", place.number, pid, reason, when
+                )
 
     def _living(self) -> list[_Place]:
         return [place for place in self._places if place.pid]
@@ -219,7 +221,9 @@ def why(status: int) -> str:
         name = signal.Signals(-code).name
     except ValueError:
         name = f"signal {-code}"
-    return f"was killed by {name}" + (" (lack of memory?)" if name == "SIGKILL" else "")
+    return f"was killed by {name}" + (
+        " (possibly because the system ran out of memory)" if name == "SIGKILL" else ""
+    )
 
 
 @contextmanager

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PATH = "/studio"
 HEADER = "HTTP_BIFOLIO_STUDIO"
-OTHER_PAGE_MESSAGE = "A request of the studio must come from its own page"
+OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page of the studio"
 
 
 def use_cookie(environ: Environ) -> None:

@@ -49,8 +49,8 @@ IMPORT = re.compile(r'(?:^|[;}])(?:import|export)\b[^"();]*?"(\.{1,2}/[^"]+\.js)
 SHEET = "page.css"
 _SHEETS = re.compile(rb'^@import "\./([^"]+\.css)";\n', re.MULTILINE)
 _COMMENT = re.compile(rb"^[ \t]*/\*\*(?:(?!\*/).)*\*/[ \t]*$", re.MULTILINE | re.DOTALL)
-USED_KEY_MESSAGE = "This key has been used, or is more than an hour old"
-OTHER_MACHINE_MESSAGE = "A key can only be used at the machine that the server runs on"
+USED_KEY_MESSAGE = "This key has already been used, or is more than an hour old"
+OTHER_MACHINE_MESSAGE = "A key can only be used on the machine where the server runs"
 
 
 def bind(handles: Handlers, site: Site, identities: Identities) -> None:
@@ -102,7 +102,7 @@ def bind(handles: Handlers, site: Site, identities: Identities) -> None:
     def by_password(body: object) -> str:
         require_permission(request, "auth", "callback")
         if not request.is_json:
-            raise BadRequestError("The body of a sign-in must be JSON")
+            raise BadRequestError("To sign in, send a JSON body")
         user = prove_password(request, body)
         lasts = state_of(request).settings.auth.session
         agent = device_name(request.headers.get("User-Agent", ""))

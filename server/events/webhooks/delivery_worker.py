@@ -243,7 +243,9 @@ class Deliverer(Job):
                 surplus = enqueue(connection, webhooks[name], new, at)
                 if surplus:
                     log.warning(
-                        "webhook %s: too many deliveries are queued; dropped the %d oldest", name, surplus
+                        "webhook %s: too many deliveries are queued; the %d oldest were discarded",
+                        name,
+                        surplus,
                     )
         return len(events) == BATCH_EVENTS
 
@@ -266,7 +268,8 @@ class Deliverer(Job):
                 finish(connection, delivery, FAILED)
                 disable(connection, delivery.webhook, at, f"given up: {outcome.error}")
                 log.warning(
-                    "webhook %s responded 410 and is disabled (to re-enable: bifolio webhook enable)",
+                    "webhook %s responded with 410 and was disabled (to re-enable it: bifolio webhook "
+                    "enable)",
                     delivery.webhook,
                 )
             elif again is None:
@@ -357,7 +360,7 @@ class Deliverer(Job):
         except BusyError:
             raise
         except Exception:
-            log.exception("webhook %s: the body of %s could not be created", delivery.webhook, delivery.id)
+            log.exception("webhook %s: the body of %s can't be created", delivery.webhook, delivery.id)
             return b""
 
     def _newest(self, delivery: Delivery) -> Event:
@@ -379,7 +382,7 @@ class Deliverer(Job):
         except SetupError as error:
             outcome = Outcome(0, str(error))
         except Exception:
-            log.exception("webhook %s: %s could not be sent", delivery.webhook, delivery.id)
+            log.exception("webhook %s: %s can't be sent", delivery.webhook, delivery.id)
             outcome = Outcome(0, "it could not be sent; see the server's log")
         self._finished.put((attempt, outcome))
         self._wake()

@@ -174,7 +174,7 @@ def _lookup(host: str, port: int, deadline: float) -> list[str]:
     thread.start()
     thread.join(seconds_left(deadline))
     if errors:
-        raise OSError(f"the name {host} can't be resolved: {errors[0]}") from errors[0]
+        raise OSError(f"the host name {host} can't be resolved: {errors[0]}") from errors[0]
     if not addresses:
         raise TimeoutError
     return addresses

@@ -89,7 +89,12 @@ def enqueue(connection: Connection, webhook: Webhook, events: Sequence[Event], a
     connection.execute(statement, (events[-1].seq, webhook.name))
     surplus = oldest_open(connection, webhook.name, MAX_QUEUED_DELIVERIES)
     for delivery in surplus:
-        note(connection, delivery, delivery.status, f"given up: more than {MAX_QUEUED_DELIVERIES:,} waited")
+        note(
+            connection,
+            delivery,
+            delivery.status,
+            f"given up: more than {MAX_QUEUED_DELIVERIES:,} deliveries were waiting",
+        )
         finish(connection, delivery, FAILED)
     return len(surplus)
 

@@ -52,13 +52,15 @@ def read_toml(
             return read_toml(cleaned, positions)
         raise _problem(str(error), text) from error
     except RecursionError as error:
-        raise SyntaxProblem("nested too deeply", None, "flatten it") from error
+        raise SyntaxProblem("the values are nested too deeply", None, "use fewer levels") from error
     except ValueError as error:  # Python can't convert a number with so many digits.
         raise _too_long(text) from error
     if text.count("[") + text.count("{") + text.count(".") > MAX_DEPTH and depth_of(read) > MAX_DEPTH:
-        raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+        raise SyntaxProblem(
+            f"the values are nested more than {MAX_DEPTH} levels deep", None, "use fewer levels"
+        )
     if text.count("\n") + text.count(",") > MAX_NODES and size_of(read) > MAX_NODES:
-        raise SyntaxProblem(f"more than {MAX_NODES} values in one file", None, "split it")
+        raise SyntaxProblem(f"the file has more than {MAX_NODES} values", None, "split the file")
     tree: dict[str, Tree] = _tree(read)
     if positions is not None:
         positions.update(positions_in(text))
@@ -131,12 +133,12 @@ def _problem(message: str, text: str) -> SyntaxProblem:
     sentence = message[: where.start()] if where else message
     if _OPEN_STRING.match(sentence):
         line, column, _ = position_at(text, _open_quote(text))
-        return SyntaxProblem("not TOML: a quote is not closed", line, "close it on this line", column)
+        return SyntaxProblem("not TOML: a quote is not closed", line, "close the quote on this line", column)
     if where and where[1]:
         line, column = int(where[1]), int(where[2])
         return SyntaxProblem(f"not TOML: {sentence}", line, _fix(sentence), column)
     line, column, _ = position_at(text, len(text))
-    return SyntaxProblem(f"not TOML: {sentence}", line, "look at the quotes and brackets near it", column)
+    return SyntaxProblem(f"not TOML: {sentence}", line, "check the quotes and brackets nearby", column)
 
 
 def _open_quote(text: str) -> int:
@@ -146,17 +148,19 @@ def _open_quote(text: str) -> int:
 
 def _fix(sentence: str) -> str:
     if "Invalid value" in sentence:
-        return "put text in quotes"
+        return "put strings in quotes"
     if sentence.startswith("Cannot "):
         return "remove one of the two"
-    return "look at the quotes and brackets near it"
+    return "check the quotes and brackets nearby"
 
 
 def _too_long(text: str) -> SyntaxProblem:
     """Return the error for a number that has too many digits."""
     found = _LONG_NUMBER.search(text)
     line = text.count("\n", 0, found.start()) + 1 if found else None
-    return SyntaxProblem(f"a number must not have more than {MAX_DIGITS} digits", line, "put it in quotes")
+    return SyntaxProblem(
+        f"a number must not have more than {MAX_DIGITS} digits", line, "put the number in quotes"
+    )
 
 
 # --- writer ---------------------------------------------------------------------------------------

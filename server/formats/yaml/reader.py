@@ -39,15 +39,17 @@ def read_yaml(
     except yaml.MarkedYAMLError as error:
         if error.problem == _DEPTH_PROBLEM:
             line = error.problem_mark.line + 1 if error.problem_mark else None
-            raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", line, "flatten it") from error
+            raise SyntaxProblem(
+                f"the values are nested more than {MAX_DEPTH} levels deep", line, "use fewer levels"
+            ) from error
         opening = _open_quote(text, error)
         if opening:
             what = "not YAML: the quote that opens here is not closed"
-            fix = "close it on this line"
+            fix = "close the quote on this line"
             raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         if opening := _open_bracket(error):
             what = "not YAML: the bracket that opens here is not closed"
-            fix = "close it, and put commas between what is in it"
+            fix = "close the bracket, and separate its items with commas"
             raise SyntaxProblem(what, opening.line + 1, fix, opening.column + 1) from error
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
@@ -98,14 +100,14 @@ def _fix(error: yaml.MarkedYAMLError, text: str) -> str:
     line = "".join(text.split("\n")[mark.line : mark.line + 1]) if mark else ""
     found = line[mark.column : mark.column + 1] if mark else ""
     if "mapping values are not allowed" in problem:
-        return "put text that has a colon in quotes, or check the indentation"
+        return "put strings that contain a colon in quotes, or check the indentation"
     if found == "\t" or "\\t" in problem or "tab" in problem:
         return "indent with spaces, not tabs"
     if "cannot start any token" in problem:
-        return "put text that begins with such a character in quotes"
+        return "put strings that begin with this character in quotes"
     if "undefined alias" in problem or "alias" in problem:
-        return "put text that begins with * in quotes"
-    return "look at the quotes and the indentation near it"
+        return "put strings that begin with * in quotes"
+    return "check the quotes and the indentation nearby"
 
 
 class _Builder:
@@ -168,12 +170,18 @@ class _Builder:
             elif kind is yaml.DocumentStartEvent:
                 seen += 1
                 if seen > 1:
-                    raise _refusal(event, "a second YAML document starts here", "keep one per file")
+                    raise _refusal(
+                        event,
+                        "a second YAML document begins here",
+                        "keep only one YAML document in each file",
+                    )
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
                 # Values of aliases can increase the depth.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
-                    raise SyntaxProblem(f"nested more than {MAX_DEPTH} deep", None, "flatten it")
+                    raise SyntaxProblem(
+                        f"the values are nested more than {MAX_DEPTH} levels deep", None, "use fewer levels"
+                    )
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
@@ -183,7 +191,9 @@ class _Builder:
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
-            raise _refusal(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
+            raise _refusal(
+                event, f"the values are nested more than {MAX_DEPTH} levels deep", "use fewer levels"
+            )
         self.stack.append(container)
         self.keys.append(_NO_KEY)
         self.path.append(key)
@@ -201,10 +211,10 @@ class _Builder:
         """Return the value of an alias. The values in it are counted again, which limits their expansion."""
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
-            what = f"no anchor &{event.anchor} stands before *{event.anchor}"
-            raise _refusal(event, what, "put text that begins with * in quotes")
+            what = f"no anchor &{event.anchor} is defined before *{event.anchor} is used"
+            raise _refusal(event, what, "put strings that begin with * in quotes")
         if any(target is container for container in self.stack):
-            raise _refusal(event, f"*{event.anchor} contains itself", "write it out")
+            raise _refusal(event, f"*{event.anchor} is used inside its own anchor", "write the value out")
         self.count(size_of(target), event)
         return target
 
@@ -212,7 +222,7 @@ class _Builder:
         """Add to the number of values. Raises SyntaxProblem if it exceeds MAX_NODES."""
         self.nodes += nodes
         if self.nodes > MAX_NODES:
-            raise _refusal(event, f"more than {MAX_NODES} values in one file", "split it")
+            raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")
 
     def put(self, value: Tree, event: Any) -> Any:
         """Add a value to the innermost mapping or list that is open. Return the value's key or index."""
@@ -243,7 +253,7 @@ class _Builder:
     def key(self, container: dict[str, Tree], key: Tree, event: Any) -> Any:
         """Return a key of a mapping as a string, or _MERGE for `<<` without quotes."""
         if not isinstance(key, str):
-            raise _refusal(event, "a key must be text", "put it in quotes")
+            raise _refusal(event, "a key must be a string", "put the key in quotes")
         if key == "<<" and type(key) is Plain:
             return _MERGE
         if key in container and not self._overrides_merged(container, key):
@@ -269,7 +279,7 @@ class _Builder:
         """Add the keys of a << merge to a mapping, except those that the mapping already has."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
-                raise _refusal(event, "<< must refer to a mapping", "point it at one")
+                raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
             for key, item in source.items():
                 if key not in container:
                     container[key] = item
@@ -322,7 +332,7 @@ def _scalar(event: Any) -> Tree:
 
 def _check_tag(event: Any) -> None:
     if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
-        raise _refusal(event, f"the tag {event.tag} is not known", "remove the tag")
+        raise _refusal(event, f"the tag {event.tag} is unknown", "remove the tag")
 
 
 # --- nodes ----------------------------------------------------------------------------------------

@@ -70,7 +70,9 @@ def require_valid(before: PastState, after: PastState) -> None:
     for key in changed:
         same = after.state.snapshot.claims.get(key, ())
         if len(same) > 1:
-            raise ConflictError(f"{same[0].path} and {same[1].path} would be the same document")
+            raise ConflictError(
+                f"After the merge, {same[0].path} and {same[1].path} would be the same document"
+            )
 
 
 def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> Iterator[Fault]:

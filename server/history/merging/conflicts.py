@@ -18,7 +18,7 @@ from server.schema.spelling import suggestion
 MAX_REPORTED = 100  # limit for documents, and separately for files
 MAX_VALUE_CHARS = 2000  # Longer values are truncated.
 SIDES = ("ours", "theirs")
-_EXAMPLE = '{"documents": {"article/ID/LOCALE": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
+_EXAMPLE = '{"documents": {"article/night-ferry/en": {"title": "ours"}}, "files": {"site.yaml": "theirs"}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +38,17 @@ def read_resolution(body: Any) -> Resolution:
     if body is None:
         return Resolution()
     if not isinstance(body, dict) or not body.keys() <= {"documents", "files"}:
-        raise ValidationError(f"resolve must be like {_EXAMPLE}")
+        raise ValidationError(f'"resolve" must look like {_EXAMPLE}')
     documents, files = body.get("documents", {}), body.get("files", {})
     if not isinstance(documents, dict) or not isinstance(files, dict):
-        raise ValidationError(f"resolve must be like {_EXAMPLE}")
+        raise ValidationError(f'"resolve" must look like {_EXAMPLE}')
     for name, choice in documents.items():
         if isinstance(choice, dict):
             for attribute, attribute_choice in choice.items():
                 if not _is_value(attribute_choice):
                     _require_side(attribute_choice, f"{name}, {attribute}", ' or {"value": …}')
         else:
-            _require_side(choice, name, " or an object of attributes")
+            _require_side(choice, name, " or an object with a choice for each attribute")
     for path, side in files.items():
         _require_side(side, path)
     return Resolution(documents, files)
@@ -60,7 +60,9 @@ def _is_value(choice: Any) -> bool:
 
 def _require_side(side: Any, subject: str, otherwise: str = "") -> None:
     if side not in SIDES:
-        raise ValidationError(f'resolve of {subject[:100]} must be "ours" or "theirs"{otherwise}')
+        raise ValidationError(
+            f'The choice for {subject[:100]} in "resolve" must be "ours" or "theirs"{otherwise}'
+        )
 
 
 @dataclass(slots=True)
@@ -141,7 +143,9 @@ class Unmerged:
 
 def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError:
     hint = suggestion(name[:100], sorted(known))
-    return ValidationError(f'There is no conflict about "{name[:100]}"{of}' + (f"; {hint}" if hint else ""))
+    return ValidationError(
+        f'"resolve" contains "{name[:100]}"{of}, which has no conflict' + (f"; {hint}" if hint else "")
+    )
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
     """Context manager: block other commits to the site, and hold the lock on git's index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
-            raise CommitError("other commits are taking too long")
+            raise CommitError("other commits took too long")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
         repository.require_quiet()
@@ -114,7 +114,7 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 # --- merge ----------------------------------------------------------------------------------------
 
 MAX_ATTEMPTS = 8  # An attempt fails if another writer moves the branch first.
-_OVERTAKEN_MESSAGE = "The branch kept changing while this merge was prepared; try again"
+_OVERTAKEN_MESSAGE = "The branch changed repeatedly while this merge was being prepared; try again"
 _MAX_NAMED_FILES = 20  # limit for the files that an error names
 
 
@@ -205,11 +205,13 @@ class Merger:
         into = request.into or served
         theirs = self.branches.commit(request.name)
         if not into:
-            raise ConflictError("No branch is checked out; name one to merge into")
+            raise ConflictError('No branch is checked out; specify the target branch in "into"')
         if into == request.name:
             raise ValidationError("A branch can't be merged into itself")
         if into != served and self.branches.get(into).worktree:
-            raise ConflictError(f'The branch "{into}" is checked out in another folder; merge it there')
+            raise ConflictError(
+                f'The branch "{into}" is checked out in a different folder; merge into it there'
+            )
         make = self._into_served if into == served else self._into_other
         reason: ApiError = BusyError(_OVERTAKEN_MESSAGE)
         with self._lock:
@@ -303,7 +305,7 @@ class Merger:
         """
         written_paths = [path for path, outcome in outcomes.items() if outcome is not None]
         if folder := next((path for path in written_paths if (self.root / path).is_dir()), ""):
-            description = f"{folder} is a folder here, and a file in the branch"
+            description = f"{folder} is a folder in the target branch, but a file in the merged branch"
             raise ConflictError(f"{description}; {MERGE_HINT}", {"files": [folder]})
         try:
             uncommitted = sorted(_uncommitted_files(self.root, outcomes)) if outcomes else []
@@ -317,7 +319,8 @@ class Merger:
             )
             names = ", ".join(uncommitted[:_MAX_NAMED_FILES])
             raise ConflictError(
-                f"Commit {names}{more} first: the merge changes the same files",
+                f"There are uncommitted changes to {names}{more}, which the merge would change; commit "
+                "them first",
                 {"paths": uncommitted},
             )
 

@@ -38,8 +38,8 @@ def _reserved_reason(path: str, prefix: str) -> str:
     if any(len(os.fsencode(part)) > _MAX_NAME_BYTES for part in parts):
         return f"has a name of more than {_MAX_NAME_BYTES} bytes"
     if any(_plain(part) in _REPOSITORY_NAMES for part in parts):
-        return "would be inside the git repository"
-    return "is the server's own" if _plain(path.split("/")[0]) == STATE_FOLDER else ""
+        return "would be inside a .git folder"
+    return "is reserved for the server" if _plain(path.split("/")[0]) == STATE_FOLDER else ""
 
 
 def _plain(part: str) -> str:

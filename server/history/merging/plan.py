@@ -155,8 +155,9 @@ class Planner:
         for uid in sorted(uids):
             if shows_more(schema, theirs, uid):
                 raise ForbiddenError(
-                    f"The branch hides attributes or drafts of {uid} that the target shows; merging it needs "
-                    "full access"
+                    "Merging this branch requires full access, because it hides attributes or drafts of "
+                    f"{uid} "
+                    "that are visible in the target branch"
                 )
 
     def _schemas_of(self, sides: Sides) -> tuple[Schema, ...]:

@@ -74,7 +74,7 @@ def sides_of(root: Path, ours: str, theirs: str) -> Sides:
     """Return the sides for a merge of two commits. Raises ConflictError if they have no merge base."""
     base = merge_base(root, ours, theirs)
     if not base:
-        raise ConflictError("The branches have no common commit")
+        raise ConflictError("The branches have no common ancestor")
     return Sides(base, ours, theirs)
 
 
@@ -111,7 +111,9 @@ def require_writable(
     """
     path, reason = find_reserved(root, (path for path, (_, after) in changed.items() if after))
     if path:
-        raise ConflictError(f"The commit {commit[:10]} has {path!a}, which {reason}", {"files": [path]})
+        raise ConflictError(
+            f"The commit {commit[:10]} contains the path {path!a}, which {reason}", {"files": [path]}
+        )
 
 
 def require_places(paths: Collection[str]) -> None:
@@ -119,7 +121,9 @@ def require_places(paths: Collection[str]) -> None:
     for path in sorted(paths):
         for above in folders_above(path):
             if above in paths:
-                description = f"{above} is a file on one side, and a folder with {path} on the other"
+                description = (
+                    f"{above} is a file on one side, but a folder that contains {path} on the other side"
+                )
                 raise ConflictError(f"{description}; move one of them first", {"files": [above, path]})
 
 
@@ -135,14 +139,14 @@ def _refuse_special(path: str, before: Staged | None, after: Staged | None) -> N
     modes = {file.mode for file in (before, after) if file}
     if path.startswith("../"):
         raise ConflictError(
-            f"The branch changes {path.removeprefix('../')}, outside of the site; {MERGE_HINT}"
+            f"The branch changes {path.removeprefix('../')}, which is outside the site's folder; {MERGE_HINT}"
         )
     if path.split("/")[0] == STATE_FOLDER:
-        raise ConflictError(f"The branch deletes {path}, which is the server's own; {MERGE_HINT}")
+        raise ConflictError(f"The branch deletes {path}, which is reserved for the server; {MERGE_HINT}")
     if not modes <= set(_FILE_MODES):
-        raise ConflictError(f"{path} is a link or a submodule; {MERGE_HINT}")
+        raise ConflictError(f"{path} is a symbolic link or a submodule; {MERGE_HINT}")
     if modes != {"100644"} and not (before and after and before.mode == after.mode):
-        raise ConflictError(f"The branch changes the executable bit of {path}; {MERGE_HINT}")
+        raise ConflictError(f"The branch changes whether {path} is executable; {MERGE_HINT}")
 
 
 def read_files(root: Path, files: Iterable[Staged | None]) -> Mapping[str, bytes]:

@@ -244,7 +244,7 @@ class Arbiter:
         except (RemoteAwayError, RemoteAccessError, NotTakenOverError) as error:
             if error.message != self._logged_reason:
                 self._logged_reason = error.message
-                log.warning("writes are refused for now: %s", error.message)
+                log.warning("writes are rejected for now: %s", error.message)
             hidden = error.details or not isinstance(error, NotTakenOverError)
             raise type(error)("" if hidden else error.message) from error
 
@@ -296,7 +296,7 @@ class Arbiter:
         try:
             changeset.repeat(as_written(self.root, attempt.writes, written))
             if head_commit(self.root) != level.head:
-                raise CommitError("another process has committed since")
+                raise CommitError("another process has committed in the meantime")
             put_in_place(self.site, Arrival(joined, changeset, lambda _: None), by)
             remember(self.root, level.branch, commit)
         except (BusyError, CommitError, ConflictError):  # Files were edited or committed in the meantime.

@@ -35,7 +35,7 @@ log = logging.getLogger("bifolio")
 
 WRITE_TIMEOUT_S = 15.0  # This includes the time spent waiting for other writes and for the remote.
 TAKEOVER_BACKOFF_S = 0.1  # pause before the next attempt to apply an accepted commit
-NOT_SERVED_MESSAGE = "The remote has the change, but it is not served here yet"
+NOT_SERVED_MESSAGE = "The change was pushed to the git remote, but is not served here yet"
 
 
 class Attempt(Turn, Generic[Request, Result]):
@@ -158,7 +158,7 @@ def take_over_until(take_over: Callable[[], object], until: float) -> None:
             if not is_blocked and time.monotonic() < until:
                 time.sleep(TAKEOVER_BACKOFF_S)
                 continue
-            log.warning("a write was pushed but is not served yet: %s", error)
+            log.warning("a write was pushed, but is not served yet: %s", error)
             if is_blocked:
                 raise NotServedError(
                     f"{NOT_SERVED_MESSAGE}, because it conflicts with uncommitted changes"

@@ -94,7 +94,7 @@ class Outgoing(Job):
         self._done = mark if head_commit(self._site.root) == pushed else None
         self._stuck, self._failures = None, 0
         if self._error:
-            log.info("pushing commits works again")
+            log.info("commits are pushed again")
         self._error = ""
         note_error(self._site.root, "")
 
@@ -123,6 +123,6 @@ class Outgoing(Job):
         self._failures += 1
         self._again_at = self._clock.monotonic() + self.backoff.pause_s(self._failures)
         if error != self._error:
-            log.warning("commits could not be pushed; retrying: %s", error)
+            log.warning("commits can't be pushed; retrying: %s", error)
         self._error = error
         note_error(self._site.root, error, tuple(files))

@@ -133,7 +133,7 @@ class Follower(Job):
             status = replace(status, commit=theirs, asked=self._clock.time())
             self._away_since = 0.0
             if not theirs:
-                raise NotTakenOverError(f'The remote has no branch "{branch}"')
+                raise NotTakenOverError(f'The git remote has no branch "{branch}"')
             self._take_over(settings, branch, known, theirs)
         except RemoteError as error:
             self._away_since = self._away_since or self._clock.monotonic()
@@ -180,7 +180,7 @@ class Follower(Job):
         """
         again = fetch(self.root, remote, branch)
         if again != theirs:
-            raise NotTakenOverError("The remote returned two different commits; fetching again")
+            raise NotTakenOverError("The git remote returned two different commits; fetching again")
         return theirs
 
     def _count_behind(self, theirs: str) -> int:
@@ -219,11 +219,15 @@ class Follower(Job):
     def _log(self, before: RemoteStatus, status: RemoteStatus) -> None:
         name = f"{status.remote}/{status.branch}"
         if status.state == CURRENT:
-            log.info("following %s again, after %s", name, _span(self._clock.time() - before.since))
+            log.info(
+                "%s is served again, after an interruption of %s",
+                name,
+                _span(self._clock.time() - before.since),
+            )
         elif status.state == AWAY:
-            log.warning("%s can't be followed: %s", name, status.reason)
+            log.warning("%s can't be fetched: %s", name, status.reason)
         else:
-            log.warning("new commits of %s could not be merged: %s", name, status.reason)
+            log.warning("new commits from %s can't be merged: %s", name, status.reason)
 
 
 def _span(seconds: float) -> str:

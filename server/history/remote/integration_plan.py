@@ -63,7 +63,9 @@ def target_of(past: PastStates, head: str, theirs: str, known: str) -> Target:
         return Target(theirs, RESET)
     base = merge_base(root, known if rewritten else theirs, head)
     if not base:
-        raise NotTakenOverError("The remote and the served branch have no common commit; merge them with git")
+        raise NotTakenOverError(
+            "The git remote and the served branch have no common ancestor; merge them with git"
+        )
     if rewritten:
         return Target(_reapply(past, Sides(base, theirs, head)), REAPPLY)
     return Target(_merge(past, Sides(base, head, theirs)), MERGE)
@@ -140,7 +142,10 @@ def _conflict_error(error: UnmergedError) -> NotTakenOverError:
     if more > 0:
         summary = f"{summary} and {more:,} more"
     files = sorted({*files, *(path for conflict in conflicts for path in conflict["files"])})
-    return NotTakenOverError(f"Changed on both sides: {summary}", {"conflicts": names, "files": files})
+    return NotTakenOverError(
+        f"The same values were changed here and on the git remote: {summary}",
+        {"conflicts": names, "files": files},
+    )
 
 
 def _conflict(conflict: Mapping[str, object]) -> str:

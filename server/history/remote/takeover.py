@@ -119,7 +119,7 @@ class Takeover:
         files have been edited again since then, only the later edits are merged.
         """
         reason: ApiError = BusyError(
-            "The site kept changing while the remote's commit was integrated; try again"
+            "The site changed repeatedly while a commit from the git remote was being applied; try again"
         )
         for _ in range(MAX_ATTEMPTS):
             try:
@@ -168,7 +168,7 @@ class Takeover:
             committer.commit_due()
         committer.flush()
         if any(write.joins for write in committer.queue.pending()):
-            raise NotTakenOverError("A merge is waiting to be committed")
+            raise NotTakenOverError("A merge has been started with git, but is not committed yet")
 
     # --- files -----------------------------------------------------------------------------------------
 
@@ -309,13 +309,16 @@ def _signatures(changeset: Changeset, paths: Iterable[str]) -> dict[str, Signatu
 def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None:
     """Raise NotTakenOverError if a local edit can't be merged."""
     if hidden := sorted(path for path, edit in edited.items() if edit.hidden):
-        message = f"{_quote_paths(hidden)}: edited, but git assumes it is unchanged (git ls-files -v)"
+        message = f"{_quote_paths(hidden)}: edited, but marked as unchanged in git (see git ls-files -v)"
         raise NotTakenOverError(message, {"files": hidden})
     if both := sorted(path for path, edit in edited.items() if edit.is_both):
-        raise NotTakenOverError(f"{_quote_paths(both)}: staged and edited since; commit it", {"files": both})
+        raise NotTakenOverError(
+            f"{_quote_paths(both)}: staged, then edited again; commit these changes", {"files": both}
+        )
     if odd_edits := sorted(edited.keys() & set(odd)):
         raise NotTakenOverError(
-            f"{_quote_paths(odd_edits)}: changed here and in the remote; commit it", {"files": odd_edits}
+            f"{_quote_paths(odd_edits)}: changed here and on the git remote; commit these changes",
+            {"files": odd_edits},
         )
 
 
@@ -324,11 +327,12 @@ def _require_room(repository: Repository, odd: Tree, incoming: Tree) -> None:
     incoming_paths = [path for path, file in incoming.items() if file]
     if staged := sorted(staged_in_place_of(repository, incoming_paths)):
         raise NotTakenOverError(
-            f"{_quote_paths(staged)}: staged, but the remote has another file at this path", {"files": staged}
+            f"{_quote_paths(staged)}: staged here, but the git remote has a different file at this path",
+            {"files": staged},
         )
     if untracked := sorted(in_place_of(repository, odd)):
         raise NotTakenOverError(
-            f"{_quote_paths(untracked)}: not in git, but the remote has another file at this path",
+            f"{_quote_paths(untracked)}: not in git, but the git remote has a different file at this path",
             {"files": untracked},
         )
 
@@ -337,7 +341,7 @@ def _uncommitted_error(error: NotTakenOverError, edited: Collection[str]) -> Not
     """Return the error to raise if uncommitted edits conflict with the remote's changes."""
     files = sorted({*error.details.get("files", ()), *edited})
     return NotTakenOverError(
-        f"{error.message}; the local changes are not committed", {**error.details, "files": files}
+        f"{error.message}; the local changes have not been committed", {**error.details, "files": files}
     )
 
 

@@ -51,7 +51,7 @@ class CheckChanges(Job):
     """
 
     name = "check"
-    failure = "a change could not be checked for problems"
+    failure = "a change can't be checked for problems"
 
     def __init__(self, site: Site, report: Report, timing: Timing) -> None:
         self._site, self._report, self.first_pause_s = site, report, timing.check_s

@@ -21,7 +21,7 @@ class FollowLog(Job):
     """
 
     name = "follow-log"
-    failure = "a change could not be applied; serving the last good state"
+    failure = "a change can't be applied; serving the last good state"
 
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self.first_pause_s = site, timing.follow_log_s
@@ -36,7 +36,7 @@ class CommitWrites(Job):
     """Job that commits those writes that were not already committed while their requests were processed."""
 
     name = "commit"
-    failure = "writes could not be committed"
+    failure = "writes can't be committed"
 
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self.first_pause_s = site, timing.commit_s
@@ -51,7 +51,7 @@ class SweepState(Job):
     """Job that deletes unused resized variants of images (formats) and expired sessions in `.bifolio/`."""
 
     name = "sweep"
-    failure = "unused files could not be deleted from .bifolio/"
+    failure = "unused files can't be deleted from .bifolio/"
 
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self.first_pause_s, self._pause_s = site, timing.first_sweep_s, timing.sweep_s
@@ -72,7 +72,7 @@ class ScalePictures(Job):
     """
 
     name = "scale"
-    failure = "pictures without formats could not be found"
+    failure = "images without resized variants can't be listed"
 
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
@@ -92,7 +92,7 @@ class ScalePictures(Job):
             try:
                 site.scale(path)
             except Exception:
-                log.exception("%s could not be scaled", path)
+                log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
         if not site.unscaled():  # An image is skipped if an upload is being processed that contains it.

@@ -26,6 +26,6 @@ def missing_objects(site: Site) -> Iterator[Problem]:
     for path, objects in sorted(named.items()):
         missing = [one for one in objects if sizes.get(one.key) != one.size]
         if missing:
-            message = f"names {missing[0].key}, which is not in {settings.media.store}"
+            message = f"refers to the object {missing[0].key}, which is missing from {settings.media.store}"
             fix = "upload the file again, or restore the object"
             yield Problem(path + SIDECAR_SUFFIX, None, message, fix, "error", None, "dangling")

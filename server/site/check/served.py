@@ -155,7 +155,7 @@ class Checks:
                 )
             result, has_failed = Check(found, at, applied, more), False
         except Exception:
-            log.exception("the site could not be checked")
+            log.exception("the site can't be checked")
         with self._changed:
             self._result, self._running = result or self._result, False
             self._ended = time.monotonic()

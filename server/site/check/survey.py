@@ -64,7 +64,7 @@ def _shared(
         what = f'{name} must be unique, but {min(owner)} has the same value (found "{shown}")'
         position = _position_of_value(audit, path, name, value)
         line, column = line_and_column(position)
-        fix, at = "use another value", tuple(name.split("."))
+        fix, at = "use a different value", tuple(name.split("."))
         yield Problem(path, line, what, fix, "warning", column, "duplicate-value", at)
 
 
@@ -126,8 +126,8 @@ def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list
 def _problem(audit: Audit, name: str, first: Document, other: Document) -> Problem:
     missing = is_empty(values_of(other)[name])
     line, column = (None, None) if missing else line_and_column(audit.position(other.path, (name,)))
-    what = "is missing here, unlike in" if missing else "differs from"
-    message = f"{name} {what} {first.path}, but all locales share it"
+    what = "has no value, but has one in" if missing else "differs from"
+    message = f"{name} {what} {first.path}; it must be the same in all locales"
     fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
     return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))
 
@@ -315,7 +315,7 @@ def _find_interrupted(root: Path) -> list[Problem]:
 
 
 def _finished_write(path: str) -> Problem:
-    fix = "review it with `git diff`"
+    fix = "review the change with `git diff`"
     what = "an interrupted write of this file was completed"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
@@ -331,8 +331,8 @@ _DROPPED_PROBLEM = Problem(
 
 
 def _unsaved_write(path: str) -> Problem:
-    fix = "copy what you need from it, then delete it"
-    what = "a write left this text here because its file had been changed at the same time"
+    fix = "copy what you need from this file, then delete it"
+    what = "a write saved its text in this file, because the original file was changed at the same time"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 

@@ -67,28 +67,36 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
 def _lost_description(audit: Audit, path: str, described: str) -> Problem:
     folder = os.path.dirname(path)
     beside = [f for f in audit.files if os.path.dirname(f) == folder and not f.endswith(SIDECAR_SUFFIX)]
-    fix = suggestion(described, beside) or "add the file, or remove its description"
-    return Problem(path, None, f"describes {described}, which is missing", fix, "warning", None, "dangling")
+    fix = suggestion(described, beside) or "add the file, or remove this description"
+    return Problem(
+        path, None, f"describes the file {described}, which does not exist", fix, "warning", None, "dangling"
+    )
 
 
 def _why_unclaimed(audit: Audit, path: str) -> tuple[str, str]:
     if not path.endswith(ENDINGS):
-        return "is not a document", f"move it to {UPLOADS}, or remove it"
+        return "is not a document file", f"move it to {UPLOADS}, or remove it"
     name = path.removeprefix(f"{CONTENT}/")
     folder, inside, _ = name.partition("/")
     plurals = [t.plural for t in audit.types if t.kind == "collectionType" and not t.files]
     if path.startswith(f"{CONTENT}/") and inside:
         near = next((t.plural for t in audit.types if t.singular == folder), "")
         near = f'did you mean "{CONTENT}/{near}"?' if near else suggestion(folder, plurals)
-        return f'no content type has the folder "{folder}"', near or "move it, or add a content type"
+        return (
+            f'the folder "{folder}" does not belong to a content type',
+            near or "move the file, or add a content type",
+        )
     singles = [t.singular for t in audit.types if t.kind == "singleType" and not t.files]
     if path.startswith(f"{CONTENT}/"):
         stem = folder.partition(".")[0]
-        return f'no single type is named "{stem}"', suggestion(
+        return f'there is no single type with the name "{stem}"', suggestion(
             stem, singles
-        ) or "move it into the folder of a content type"
+        ) or "move the file into the folder of a content type"
     patterns = ", ".join(p for t in audit.types for p in t.files if path.startswith(p.partition("{")[0]))
-    return "no content type claims this file", f"match one of {patterns}" if patterns else "move it"
+    return (
+        "the file does not belong to a content type",
+        f"rename it to match one of {patterns}" if patterns else "move it",
+    )
 
 
 # --- versions -------------------------------------------------------------------------------------
@@ -112,11 +120,14 @@ def file_names(audit: Audit) -> Iterator[Problem]:
         if stem not in stems or not (LOCALE.fullmatch(code) and is_language(code)) or claim.locale == code:
             continue
         elif not claim.type.localized:
-            fix = f"set pluginOptions.i18n.localized in {claim.type.path}"
+            fix = f"set pluginOptions.i18n.localized to true in {claim.type.path}"
         else:
             fix = f"add {code} to locales.available in {FILE}"
-        message = f'has the name of the locale "{code}", but is served as the document "{claim.document_id}"'
-        yield Problem(path, None, message, f"{fix}, or rename it", "warning", None, "file-name")
+        message = (
+            f'has the locale "{code}" in its name, '
+            f'but is served as a separate document, "{claim.document_id}"'
+        )
+        yield Problem(path, None, message, f"{fix}, or rename the file", "warning", None, "file-name")
 
 
 def missing_ids(audit: Audit) -> Iterator[Problem]:
@@ -126,8 +137,8 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
     The two files are served as two documents.
     """
     for path, (written, other) in written_ids(audit).items():
-        what = f'has no documentId, while {other} has "{written}": they are two documents'
-        fix = f"write documentId: {written}"
+        what = f'has no documentId, but {other} has "{written}", so the two files are separate documents'
+        fix = f'add "documentId: {written}"'
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
 
@@ -162,7 +173,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
             if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
-                what = f'the document "{document.document_id}" is missing in the default locale, {default}'
+                what = f'the document "{document.document_id}" is missing in the default locale, "{default}"'
                 fix = (
                     suggestions.of(document.document_id, defaults) or f"add {_sibling(audit, path, default)}"
                 )
@@ -182,7 +193,15 @@ def find_untranslated(audit: Audit) -> Iterator[Problem]:
                 is_missing = document.locale == default != locale and document.document_id not in translated
                 if is_missing and document.status == PUBLISHED and _counterpart(audit, path, locale) is None:
                     fix = f"add {_sibling(audit, path, locale)}"
-                    yield Problem(path, None, f"has no {locale} version", fix, "warning", None, "translation")
+                    yield Problem(
+                        path,
+                        None,
+                        f'has no version in the locale "{locale}"',
+                        fix,
+                        "warning",
+                        None,
+                        "translation",
+                    )
 
 
 def _documents_of(audit: Audit, type_: Type) -> Mapping[str, Document]:
@@ -223,8 +242,11 @@ def stale_drafts(audit: Audit) -> Iterator[Problem]:
             position = audit.position(document.path, ("updatedAt",))
             line, column = line_and_column(position)
             drafted, published = (d.updated_at[:16].replace("T", " ") for d in (document, live))
-            what = f"the draft of {drafted} is older than {live.path} of {published}"
-            fix = "update or remove it"
+            what = (
+                f"the draft (last changed {drafted}) is older than the published version in {live.path} "
+                f"({published})"
+            )
+            fix = "update or remove the draft"
             yield Problem(document.path, line, what, fix, "warning", column, "stale-draft")
 
 

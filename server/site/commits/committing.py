@@ -260,7 +260,7 @@ class Committer:
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             try:
                 if not alone:
-                    raise CommitError("other commits are taking long")
+                    raise CommitError("other commits took too long")
                 for write in self.queue.pending():
                     if write.name == name:
                         self._repository_cache = None, 0.0  # Detects hooks that were just added.
@@ -295,7 +295,7 @@ class Committer:
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
-                raise CommitError("other commits are taking long")
+                raise CommitError("other commits took too long")
             repository, by_git = self.repository()
             remove_own_lock(repository)
             repository.require_quiet()
@@ -455,7 +455,7 @@ class Committer:
             commit = make(repository, new, head, changes_of(repository, new, head))
         with locked_index(repository, repository.versions(commit, {**new.files, **moved})) as index:
             if repository.head() != head:
-                raise CommitError("another program has committed since", overtaken=True)
+                raise CommitError("another program has committed in the meantime", overtaken=True)
             with self._unreverted():
                 index.move_head(head, commit, new.committer.environment("COMMITTER", new.committed))
         return commit
@@ -493,7 +493,9 @@ class Committer:
             try:
                 self._write_again()
             except ApiError as error:
-                raise CommitError(f"a write that git has reverted can't be repeated: {error}") from error
+                raise CommitError(
+                    f"a write that a git command reverted can't be repeated: {error}"
+                ) from error
             yield
 
     def reverted(self) -> list[Write]:
@@ -513,7 +515,7 @@ class Committer:
     def log_reverted(self, writes: list[Write]) -> None:
         for write in writes:
             log.warning(
-                "%s: a git command has reverted an uncommitted write of %s; it is written again",
+                "%s: a git command reverted an uncommitted write to %s; writing it again",
                 self.root, write.path,
             )  # fmt: skip
 
@@ -546,18 +548,16 @@ class Committer:
         reason = str(error)
         if isinstance(error, OSError):
             reason = f"{error.filename or 'a file'} can't be written: {error.strerror}"
-        self._trouble.tell(Concern.COMMITS, reason, "commits wait")
+        self._trouble.tell(Concern.COMMITS, reason, "commits are waiting")
 
     def _log_places(self, group: Group) -> None:
         if checked_out(self.root):
             self._trouble.end(Concern.DETACHED)
         else:
-            self._trouble.tell(
-                Concern.DETACHED, "HEAD is detached, so commits of writes don't belong to a branch"
-            )
+            self._trouble.tell(Concern.DETACHED, "HEAD is detached, so new commits do not belong to a branch")
         if nested := next((path for path in group.files if is_nested(self.root, path)), None):
             self._trouble.tell(
-                Concern.SUBMODULES, f"{nested} is in another repository", "writes there are not committed"
+                Concern.SUBMODULES, f"{nested} is in a different repository", "writes to it are not committed"
             )
 
     def _log_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:

@@ -59,7 +59,7 @@ class Copies:
             try:
                 return self._kept(object_) or self._fetch(object_, source, most)
             except OSError as error:
-                raise StorageError(f"The file can't be kept: {os.strerror(error.errno or 0)}") from error
+                raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
         """Add an object that this machine has just uploaded to the cache, as a hard link to the uploaded

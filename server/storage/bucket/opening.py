@@ -12,7 +12,9 @@ from server.errors import BucketError, SetupError
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-MISSING_LIBRARY = "media.store of site.yaml needs the library obstore: pip install 'bifolio[s3]'"
+MISSING_LIBRARY = (
+    "media.store in site.yaml requires the library obstore; to install it: pip install 'bifolio[s3]'"
+)
 _Key = tuple[int, str, str, str]
 _opened: dict[_Key, "Bucket"] = {}
 _lock = threading.Lock()

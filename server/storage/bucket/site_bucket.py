@@ -83,7 +83,7 @@ class SiteBucket:
 
     def _with_store(self, settings: Settings) -> Settings:
         if not settings.media.store:
-            raise BucketError("The media file is in a bucket, but media.store does not name one")
+            raise BucketError("The media file is in a bucket, but media.store is not set in site.yaml")
         return settings
 
     @contextmanager

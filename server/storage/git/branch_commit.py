@@ -22,7 +22,7 @@ from server.storage.git.repository import Staged, full_path, prefix_of
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
 # Values of git's attribute `filter` that mean that no filter applies.
 _NO_FILTER_VALUES = ("unspecified", "unset", "set")
-_LINK_MODES = {"120000": "is a link", "160000": "is a repository of its own"}
+_LINK_MODES = {"120000": "is a symbolic link", "160000": "is a separate repository"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ def make_commit(
     options = ("--quiet", "--done", "--force", "--cat-blob-fd=1", "--date-format=raw")
     commit = (git(root, "fast-import", *options, stdin=stdin) or "").strip()
     if not commit:
-        raise StorageError("git could not create the commit")
+        raise StorageError("git can't create the commit")
     return commit
 
 
 def _object(root: Path, file: Path) -> bytes:
     id_ = (git(root, "hash-object", "-w", "--no-filters", "--", str(file)) or "").strip()
     if not id_:
-        raise StorageError("git could not write the file")
+        raise StorageError("git can't write the file")
     return id_.encode()
 
 
@@ -149,7 +149,10 @@ def _require_empty(root: Path, commit: str, folder: str, deleted: Set[str]) -> N
     output = git_or_fail(root, "ls-tree", "-r", "-z", "--name-only", commit, "--", f"{folder}/")
     for path in filter(None, output.split("\0")):
         if path not in deleted:
-            raise ConflictError(f"{folder} can't replace a folder that contains {path}; move it first")
+            raise ConflictError(
+                f"The file {folder} can't be created, because it is a folder that contains {path}; move "
+                "that file first"
+            )
 
 
 def _data(content: bytes) -> bytes:

@@ -151,7 +151,7 @@ def _check_out(root: Path, commit: str, clone: Path) -> Path:
     files = _run(clone, "ls-files", "-z", *inside)
     filters = filter_names(clone)
     if filters is None:
-        raise StorageError("The commit can't be checked out, because that needs a git filter to run")
+        raise StorageError("The commit can't be checked out, because this would require running a git filter")
     _run(clone, "checkout-index", "-u", "-q", "-z", "--stdin", stdin=files, filters=filters)
     (clone / prefix).mkdir(parents=True, exist_ok=True)
     return clone / prefix

@@ -305,7 +305,7 @@ def git_as_owner(
 def _reason(stderr: bytes, status: int) -> str:
     lines = stderr.decode(errors="replace").splitlines()
     kept = [line for line in takewhile(_is_no_usage, lines) if not _NOISE.match(line)] or lines
-    reason = " ".join(" ".join(kept).split()) or f"exit status {status} without a message"
+    reason = " ".join(" ".join(kept).split()) or f"exit status {status} without an error message"
     return reason[:MAX_REASON_CHARS]
 
 

@@ -77,7 +77,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
                 break
             lock.unlink()
         else:
-            raise CommitError("other git commands keep changing the index", overtaken=True)
+            raise CommitError("other git commands repeatedly changed the git index", overtaken=True)
         locked = LockedIndex(repository, copy, before)
         try:
             yield locked
@@ -139,7 +139,7 @@ def _remove_ref_locks(repository: Repository, since: Path) -> None:
             if locked_ns < since.stat().st_ctime_ns:
                 continue
             if 0 <= time.time_ns() - locked_ns < REF_LOCK_AGE_S * 1e9:
-                raise CommitError(f"a git command has just locked a branch ({lock})", overtaken=True)
+                raise CommitError(f"a git command has locked a branch ({lock})", overtaken=True)
             lock.unlink()
 
 
@@ -221,7 +221,7 @@ def _take(copy: Path, lock: Path) -> Identity:
     except FileExistsError as error:
         raise CommitError(LOCKED_MESSAGE, overtaken=True) from error
     except OSError as error:
-        raise CommitError(f"the index can't be locked: {error.strerror}") from error
+        raise CommitError(f"the git index can't be locked: {error.strerror}") from error
     return _identity(lock)
 
 

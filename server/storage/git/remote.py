@@ -175,7 +175,7 @@ def push(
         raise error
     if _BRANCH_MOVED.search(reason) and "hook declined" not in reason:
         raise RemoteMovedError()
-    raise RemoteRefusedError(f"The git remote rejects this change: {_refusal(done.stderr, reason)}")
+    raise RemoteRefusedError(f"The git remote rejected this change: {_refusal(done.stderr, reason)}")
 
 
 def tracking_ref(remote: str, branch: str) -> str:
@@ -201,7 +201,7 @@ def plain(text: str) -> str:
 
 def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     if done.status is None:
-        return RemoteAwayError(f"The git remote does not respond within {seconds:.0f} s; try again later")
+        return RemoteAwayError(f"The git remote did not respond within {seconds:.0f} s; try again later")
     reason = plain(_without_hints(done.stderr)) or f"git {command} exited with status {done.status}"
     if _NO_ACCESS.search(done.stderr):
         return RemoteAccessError(f"The git remote denies access to this server: {reason}")
@@ -210,7 +210,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
     # Locked by a killed command, until the lock is STALE_LOCK_AGE_S old.
     if "cannot lock ref" in done.stderr:
         return RemoteAwayError(f"The commits from the git remote can't be stored yet: {reason}")
-    return RemoteAwayError(f"The git remote does not respond: {reason}")
+    return RemoteAwayError(f"The git remote did not respond: {reason}")
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
@@ -221,7 +221,7 @@ def _push_failed(done: _Done, seconds: float) -> RemoteError:
     if done.status is not None and re.search(r"^error: failed to push some refs", done.stderr, re.MULTILINE):
         reason = plain(_without_hints(done.stderr.split("error: failed to push some refs")[0]))
         if not re.search(r"fatal:|disconnect|hung up|^remote:", done.stderr, re.MULTILINE):
-            return RemoteRefusedError(f"The pre-push hook rejects this change: {reason}")
+            return RemoteRefusedError(f"The pre-push hook rejected this change: {reason}")
     return _failure("push", done, seconds)
 
 

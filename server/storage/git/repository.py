@@ -120,14 +120,12 @@ def head_by_git(root: Path) -> str:
     if commit := git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         return commit.strip()
     if object_id := git(root, "rev-parse", "--verify", "--quiet", "HEAD"):
-        raise GitError(
-            f"the object {object_id.strip()}, the commit that is checked out, is missing or damaged"
-        )
+        raise GitError(f"the checked-out commit, the object {object_id.strip()}, is missing or damaged")
     place = location(root) if git(root, "rev-parse", "--git-dir") else None
     with suppress(OSError, UnicodeDecodeError):
         name = (place.folder / "HEAD").read_text().strip().removeprefix("ref: ") if place else ""
         if place and name.startswith("refs/heads/") and (place.common / name).exists():
-            raise GitError(f"the file of the branch {name} is damaged: it does not name a commit")
+            raise GitError(f"the file for the branch {name} is damaged: it does not contain a commit id")
     return ""
 
 

@@ -100,7 +100,9 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
     """Return `data`, the content of a file in git. If it is None, raise GitError: the blob is missing."""
     if data is None:
-        raise GitError(f"git can't read {path} of that commit: the object {blob.id} is missing or damaged")
+        raise GitError(
+            f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
+        )
     return data
 
 

@@ -20,34 +20,34 @@ DISK_FULL = r"No space left on device|Out of diskspace|Disk quota exceeded|could
 
 # Patterns for git's messages, and how to fix each cause. The first match is used.
 _MENDING: tuple[tuple[str, str], ...] = (
-    (DISK_FULL, "make room on its disk"),
-    (r"index\.lock", "if no git command is at work, delete .git/index.lock"),
-    (r"\.lock': File exists", "if no git command is at work, delete that file"),
-    (r" is in progress", "git status says how to finish or abort it"),
+    (DISK_FULL, "free space on the disk"),
+    (r"index\.lock", "if no git command is running, delete .git/index.lock"),
+    (r"\.lock': File exists", "if no git command is running, delete that file"),
+    (r" is in progress", "git status shows how to finish or abort it"),
     (r"not installed|can't be run", "install git, or add its folder to PATH"),
     (
         r"belongs to another user|dubious ownership|Could not access 'HEAD'|[Nn]ot a git repository",
-        "git status says why",
+        "git status shows the reason",
     ),
-    (r"Read-only file system|[Pp]ermission", "let the user of the server write to .git"),
+    (r"Read-only file system|[Pp]ermission", "give the server's user write permission for .git"),
     (
         r"external filter|clean filter|filter-process|would be replaced by",
-        "install the program of the filter, or change .gitattributes",
+        "install the filter's program, or change .gitattributes",
     ),
-    (r"^git (commit|hook)", "git commit --no-verify commits it by hand, without hooks"),
-    (r"bad config", "mend .git/config"),
+    (r"^git (commit|hook)", "to commit without hooks, run git commit --no-verify by hand"),
+    (r"bad config", "fix .git/config"),
     (
         r"packed-refs|broken ref|is damaged: ",
-        "restore the file; .git/logs names the commits that branches were at",
+        "restore the file; .git/logs contains the earlier commits of each branch",
     ),
     (r"index file|bad signature|bad index", "delete .git/index, and run git reset"),
     (
         r"object|bad tree|unable to read|Could not read",
-        "git fsck names all that is damaged; copy that from a clone",
+        "git fsck lists the damaged objects; copy them from a clone",
     ),
-    (r"detached", "git switch -c NAME keeps them on a branch, and git reflog finds them later"),
-    (r"another repository", "commit them there"),
-    (r"not in a git repository", "git init makes one"),
+    (r"detached", "to keep the commits on a branch, run git switch -c NAME; git reflog finds them later"),
+    (r"another repository", "commit these files in that repository"),
+    (r"not in a git repository", "to create a repository, run git init"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]
 _BITS = 64  # Number of bits in a mask. Problems that match no pattern in the table share the remaining bits.

@@ -93,7 +93,7 @@ def _run_on_index(root: Path, arguments: Collection[str], index: Path, cached: P
             if cached and file_mark_of(copy) != before:
                 _keep(copy, cached)
     except OSError as error:
-        raise GitError(f"the index of git can't be copied: {error.strerror}") from error
+        raise GitError(f"the git index can't be copied: {error.strerror}") from error
     return output
 
 

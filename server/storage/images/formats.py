@@ -128,7 +128,9 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
         if is_whole(folder, key, ending):
             return
         if (target / _RECORD_FILE).exists():
-            log.warning("the formats of a picture in %s are damaged or outdated; creating them again", target)
+            log.warning(
+                "the resized variants of an image in %s are damaged or outdated; creating them again", target
+            )
             discard_record(folder, key)
         record = Path(temporary, _RECORD_FILE)
         try:
@@ -138,7 +140,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
             record.write_bytes(encode_checked(formats))
         finally:
             if key_of(file) != key:  # The file was replaced since the key was computed.
-                raise OSError("the picture was replaced")
+                raise OSError("the image was replaced")
         for path in sorted(Path(temporary).iterdir(), key=record.__eq__):  # The record is moved last.
             if (target / path.name).is_dir():  # Another program created a folder there.
                 _remove(target / path.name)

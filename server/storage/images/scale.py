@@ -64,7 +64,7 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
     image.draft(None, _MIN_DRAFT_SIZE)
     frames = getattr(image, "n_frames", 1) if image.format == "GIF" else 1
     if image.width * image.height * frames > most:
-        raise OSError(f"more than {most} pixels to decode")
+        raise OSError(f"more than {most} pixels would have to be decoded")
     if orientation(image) != 1:
         ImageOps.exif_transpose(image, in_place=True)
     image.load()

@@ -246,8 +246,10 @@ class SiteExport:
         try:
             body = _answer(self.state, self.access.actor, wanted)
         except ForbiddenError as error:
-            what = f"export.queries.{name}: {self.access.actor.name} may not ask this"
-            raise SetupError(FILE, wanted.line, what, "grant it, or export as another role") from error
+            what = f"export.queries.{name}: {self.access.actor.name} lacks the permission for this request"
+            raise SetupError(
+                FILE, wanted.line, what, "grant the permission, or export as a different role"
+            ) from error
         except ApiError as error:
             raise SetupError(FILE, wanted.line, f"export.queries.{name}: {error.message}") from error
         return Response(f"{QUERIES}/{name}.json", wanted.request, body)
@@ -262,8 +264,8 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
     name, _, document_id = path.removeprefix("/api/").rstrip("/").partition("/")
     type_ = state.schema.endpoints.get(name)
     if type_ is None or (document_id and (type_.kind == "singleType" or "/" in document_id)):
-        what = f'"{path}" is not an address of content'
-        raise SetupError(FILE, wanted.line, what, "write it as /api/articles?sort=title")
+        what = f'"{path}" is not the path of an API request'
+        raise SetupError(FILE, wanted.line, what, "write a path such as /api/articles?sort=title")
     try:
         return (
             Reader(state, type_, actor, response_format=state.settings.api.format)
@@ -271,7 +273,9 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
             .body
         )
     except NotFoundError as error:
-        raise SetupError(FILE, wanted.line, f'"{path}" matches nothing', "fix or remove it") from error
+        raise SetupError(
+            FILE, wanted.line, f'the request "{path}" does not return anything', "fix or remove the request"
+        ) from error
 
 
 # --- uploads --------------------------------------------------------------------------------------

@@ -85,20 +85,22 @@ def read_manifest(folder: Path) -> Manifest | None:
     path = folder / NAME
     try:
         if path.is_symlink():
-            raise ValueError("it is a link")
+            raise ValueError("it is a symbolic link")
         data = json.loads(path.read_bytes())
         if data["bifolioExport"] != _VERSION:
-            raise ValueError("it has another version")
+            raise ValueError("it has a different version")
         files = {check_path(name): _read_file(entry) for name, entry in data["files"].items()}
         head = (str(data["site"]), str(data["role"]), bool(data["drafts"]), str(data["baseUrl"]))
         return Manifest(*head, files)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SetupError(str(path), None, f"can't be read: {error.strerror}", "look at it") from error
+        raise SetupError(
+            str(path), None, f"can't be read: {error.strerror}", "check the file and its permissions"
+        ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"is not a manifest of this version: {error}"
-        raise SetupError(str(path), None, what, "export into another folder, or with --force") from error
+        what = f"is not a valid manifest for this version of Bifolio: {error}"
+        raise SetupError(str(path), None, what, "export into a different folder, or use --force") from error
 
 
 def _read_file(entry: Any) -> ExportedFile:
@@ -249,7 +251,12 @@ class Folder:
             if above in self._folders:
                 return
             if above in self._others:
-                raise SetupError(str(self.root / above), None, "is not a folder of this export", "remove it")
+                raise SetupError(
+                    str(self.root / above),
+                    None,
+                    "is not a folder that was created by this export",
+                    "remove that path",
+                )
             if above in self._sizes and above not in self._owned and not self.force:
                 raise self._refuse(above)
             above = above.rpartition("/")[0]
@@ -262,8 +269,8 @@ class Folder:
         return path in self._sizes or path in self._others
 
     def _refuse(self, path: str) -> SetupError:
-        what = "exists but does not belong to an export"
-        return SetupError(str(self.root / path), None, what, "remove it, or use --force")
+        what = "exists, but was not created by an export"
+        return SetupError(str(self.root / path), None, what, "remove that path, or use --force")
 
     def _list(self, path: str, entry: ExportedFile) -> None:
         self._files[path] = entry
@@ -320,8 +327,8 @@ def _check_name(path: str) -> None:
         if longest > _MAX_NAME_BYTES:
             raise ValueError(f"{longest} bytes are more than the {_MAX_NAME_BYTES} of a file's name")
     except ValueError as error:
-        what = f"can't be the name of a file: {error}"
-        raise SetupError(repr(path), None, what, "give the document another documentId") from error
+        what = f"can't be used as a file name: {error}"
+        raise SetupError(repr(path), None, what, "give the document a different documentId") from error
 
 
 # --- target ---------------------------------------------------------------------------------------
@@ -333,13 +340,13 @@ def check_target(target: Path, site: Site) -> None:
     """Raise SetupError if the target folder contains the site or files that belong to the site."""
     real = target.resolve()
     if site.root.is_relative_to(real):
-        what = "holds the site itself"
-        raise SetupError(str(target), None, what, "name a folder of its own, such as public")
+        what = "contains the site itself"
+        raise SetupError(str(target), None, what, "pass a separate folder, such as public")
     for folder in (*site.roots, CONTENT, TYPES, STATE_FOLDER, ".git"):
         inside = (site.root / folder).resolve()
         if real.is_relative_to(inside) or inside.is_relative_to(real):
-            what = f"is where the site has its files ({folder or 'content in its own folder'})"
-            raise SetupError(str(target), None, what, "name a folder of its own, such as public")
+            what = f"is used for the site's files ({folder or 'content in its own folder'})"
+            raise SetupError(str(target), None, what, "pass a separate folder, such as public")
 
 
 @contextmanager
@@ -366,7 +373,7 @@ def _errors(root: Path) -> Iterator[None]:
         if _STAGE in path:  # Otherwise, the message would name a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
-        raise SetupError(path, None, what, "fix it and export again") from error
+        raise SetupError(path, None, what, "fix the problem, then export again") from error
 
 
 @contextmanager
@@ -374,7 +381,9 @@ def _locked(root: Path) -> Iterator[None]:
     root.mkdir(parents=True, exist_ok=True)
     with FileLock(root, is_folder=True).held() as is_held:
         if not is_held:
-            raise SetupError(str(root), None, "another export is running in this folder", "wait for it")
+            raise SetupError(
+                str(root), None, "another export is running in this folder", "wait until it has finished"
+            )
         yield
 
 
@@ -391,11 +400,11 @@ def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
         return found or nothing
     if found is None:
         if any(not name.startswith(_STAGE) for name in os.listdir(root)):
-            what = f"is not empty and has no {NAME} of an earlier export"
-            raise SetupError(str(root), None, what, "name an empty folder, or use --force")
+            what = f"is not empty, and does not contain {NAME} from an earlier export"
+            raise SetupError(str(root), None, what, "pass an empty folder, or use --force")
         return nothing
     if found.files and (found.role, found.drafts) != (manifest.role, manifest.drafts):
         drafts = " with drafts" if found.drafts else ""
-        what = f"holds an export of what {found.role} may see{drafts}"
-        raise SetupError(str(root), None, what, "name another folder, or use --force")
+        what = f"contains a different export, created for {found.role}{drafts}"
+        raise SetupError(str(root), None, what, "pass a different folder, or use --force")
     return found

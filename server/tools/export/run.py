@@ -115,7 +115,7 @@ def _actor(settings: Settings, options: ExportOptions) -> Actor:
         return Actor(READER, reading=True)
     if options.role not in settings.roles:
         fix = suggestion(options.role, settings.roles) or "use " + ", ".join(settings.roles)
-        raise SetupError("--role", None, f'there is no role "{options.role}"', fix)
+        raise SetupError("--role", None, f'unknown role "{options.role}"', fix)
     return Actor(options.role, settings.roles[options.role])
 
 
@@ -125,13 +125,13 @@ def _check_types(state: State) -> None:
     for name, wanted in state.settings.export.types.items():
         if name not in subjects:
             fix = suggestion(name, subjects) or "use the singular API id of a content type"
-            what = f'export.types names "{name}", which is not a content type'
+            what = f'export.types contains "{name}", which is not a content type'
             raise SetupError(FILE, wanted.line, what, fix)
 
 
 def _check_drafts(state: State, access: Access) -> None:
     if access.drafts and not any(access.status(type_) for type_ in state.schema.content_types):
-        fix = "grant readDraft, or name another --role, or --everything"
+        fix = "grant readDraft to the role, or use a different --role, or use --everything"
         raise SetupError("--drafts", None, f"{access.actor.name} may not read drafts", fix)
 
 
@@ -140,6 +140,6 @@ def _base_url(text: str) -> str:
     if text and (
         found.scheme not in ("http", "https") or not found.hostname or found.query or found.fragment
     ):
-        fix = "write it as https://example.org"
-        raise SetupError("--base-url", None, f'"{text}" is not the address of a site', fix)
+        fix = "write a URL such as https://example.org"
+        raise SetupError("--base-url", None, f'"{text}" is not the URL of a website', fix)
     return text.rstrip("/")

@@ -127,7 +127,7 @@ class _DocumentMerge:
 
         def changed(old: str) -> str:
             if found is None:
-                raise ConflictError("contains another document")
+                raise ConflictError("contains a different document")
             return self._change_file(version, found, old)
 
         self.merge.merge_text(version.type.uid, path, digest_of({**told, **version.timestamps}), new, changed)

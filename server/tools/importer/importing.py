@@ -84,7 +84,7 @@ def _commit(root: Path, writes: list[Write]) -> None:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     except ApiError as error:
         where = str(error.details.get("path") or root)
-        raise SetupError(where, None, error.message, "nothing was imported; run it again") from error
+        raise SetupError(where, None, error.message, "nothing was imported; run the command again") from error
 
 
 @contextmanager

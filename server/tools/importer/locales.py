@@ -51,7 +51,7 @@ def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any
             FILE,
             None,
             f"the default locale is {settings.locales.default}, but {source.default_locale} in the source",
-            "change locales.default, or import into another folder",
+            "change locales.default, or import into a different folder",
         )
     missing = [code for code in source.locales if code not in settings.locales.available]
     if not missing and settings.locales.default == source.default_locale:

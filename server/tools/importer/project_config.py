@@ -59,7 +59,7 @@ def read_project(folder: Path) -> ProjectSettings:
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         fix = "pass the Strapi project's folder, which contains config/api.ts or config/api.js"
-        raise SetupError(str(folder), None, "has no config/api.ts or config/api.js", fix)
+        raise SetupError(str(folder), None, "does not contain config/api.ts or config/api.js", fix)
     try:
         text = file.read_bytes()[:MAX_BYTES].decode()
     except (OSError, UnicodeDecodeError) as error:

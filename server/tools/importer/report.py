@@ -83,14 +83,14 @@ def _notes(imported: Imported) -> Iterator[str]:
 
 def _roles(imported: Imported) -> Iterator[str]:
     if imported.source.roles:
-        yield "Roles in the source, written for site.yaml (nobody can read anything until you add them):"
+        yield "Roles in the source, in the syntax of site.yaml (nobody can read anything until you add them):"
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
 
 
 def _project(imported: Imported) -> Iterator[str]:
     project = imported.source.project
     if imported.had_settings and project.api:
-        yield "Settings of the project, written for site.yaml:"
+        yield "Settings of the project, in the syntax of site.yaml:"
         yield from (f"  {line}" for line in lines_of(project))
     if project.unread:
         yield "Settings that the project computes at run time; set them by hand if you need them:"

@@ -249,7 +249,7 @@ def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes
         kept: dict[str, Any] = {}
         for name, attribute in schema["attributes"].items():
             if gone in (attribute.get("target"), attribute.get("component")):
-                notes.add(uid, f'"{name}" needs {gone}; the import leaves it out')
+                notes.add(uid, f'"{name}" requires {gone}; the import leaves it out')
                 continue
             if gone in (attribute.get("components") or ()):
                 rest = [component for component in attribute["components"] if component != gone]

@@ -167,7 +167,7 @@ def read_version(
         notes.add(uid, f"a row has the documentId {str(document_id)[:40]!r}, which is not a valid id")
         return None
     if not isinstance(locale, str) or not (LOCALE.fullmatch(locale) or not locale):
-        notes.add(uid, f"{document_id} has the locale {str(locale)[:40]!r}, which is none")
+        notes.add(uid, f"{document_id} has the locale {str(locale)[:40]!r}, which is not a locale code")
         return None
     try:
         created, updated, published = (

@@ -60,9 +60,9 @@ def read_upload(
         )
         return None
     if data.get("provider") not in (None, "local"):
-        notes.add(UPLOAD, f"kept by {data['provider']}: its URL is /uploads/… here")
+        notes.add(UPLOAD, f"was stored by {data['provider']}; its URL in Bifolio is /uploads/…")
     for name in dict(data.get("formats") or {}).keys() - FORMATS.keys():
-        notes.add(UPLOAD, f'the format "{name}" is not one that Bifolio makes')
+        notes.add(UPLOAD, f'the format "{name}" is not a variant that Bifolio creates')
     measured = ending.lower() in MEASURED_ENDINGS
     names = [name for name in _DESCRIBED if not (measured and name in _SIZE_FIELDS)]
     return SourceUpload(

@@ -73,7 +73,7 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
     """Group the pages in a folder. `named` are the locales given on the command line, of which the first is
     the default.
     """
-    left = {path: "a draft, which would become public" for path in pages if is_draft(path)}
+    left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
     left.update({path: "describes its folder" for path, page in pages.items() if _describes(page)})
     folders = TreeFolders(root, tuple(path for path in pages if path not in left), named)

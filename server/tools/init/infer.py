@@ -87,7 +87,9 @@ def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
-        f"{len(others)} keys that are no attributes: " if len(others) > 1 else "a key that is no attribute: "
+        f"{len(others)} keys that are not attributes: "
+        if len(others) > 1
+        else "a key that is not an attribute: "
     )
     return ProposedAttribute(name, {"type": "json"}, files, (shown + ", ".join(others),))
 
@@ -142,12 +144,12 @@ def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
     about this. Otherwise, return no notes.
     """
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
-    stays = "a list of texts" if any(isinstance(value, list) for _, value in key.values) else "text"
+    stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
     for target, known in names.items():
         lost = sum(text not in known for text in texts)
         if key.name not in OWN_TEXTS and _alike(key.name, target) and lost * 2 < len(texts):
             singular = target.rpartition(".")[2]
-            return [f"stays {stays}: {lost:,} of {len(texts):,} values match no {singular}"]
+            return [f"remains {stays}, because {lost:,} of {len(texts):,} values do not match any {singular}"]
     return []
 
 

@@ -177,7 +177,9 @@ def repository_of(told: str | None) -> str | None:
     if told is not None:
         address = _as_address(told)
         if address is None:
-            raise SetupError("--from", None, f'"{told}" is not the address of a repository', "use https://…")
+            raise SetupError(
+                "--from", None, f'"{told}" is not the URL of a git repository', "use a URL such as https://…"
+            )
         return address
     if _clone() is None:
         return _installed_from()
@@ -217,4 +219,4 @@ def _owner(folder: Path) -> str:
 
 def _unknown() -> SetupError:
     message = "the source to install Bifolio from is unknown"
-    return SetupError("--from", None, message, "give the address of its git repository: --from https://…")
+    return SetupError("--from", None, message, "pass the URL of its git repository: --from https://…")

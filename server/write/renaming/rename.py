@@ -78,9 +78,12 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
         raise NotFoundError(f"{old} does not exist{_hint(before, media, f'{UPLOADS}/')}")
     old = media[before].path
     if after is None or not _is_name(after):
-        raise ValidationError(f"{new} is not in {UPLOADS}, the folder of media files")
+        raise ValidationError(f"{new} is not inside {UPLOADS}, the folder for media files")
     if mime_type(new) != mime_type(old):
-        raise ValidationError(f"{new} would be {mime_type(new)}, and {old} is {mime_type(old)}")
+        raise ValidationError(
+            f"The file type must stay the same, but {new} would be {mime_type(new)}, and {old} is "
+            f"{mime_type(old)}"
+        )
     # There is no such file if its content is in a bucket.
     files = {old: new} if context.changeset.exists(old) else {}
     if context.changeset.exists(new):
@@ -105,11 +108,17 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
         new += PurePosixPath(request.old).suffix
     new_claim = context.layout.claim(new)
     if new_claim is None or new_claim.type is not claim.type:
-        raise ValidationError(f"{new} would not have the type {claim.type.singular} like {request.old}")
+        raise ValidationError(
+            f"Can't rename to {new}: the content type must stay {claim.type.singular}, as in {request.old}"
+        )
     if (new_claim.locale, new_claim.draft) != (claim.locale, claim.draft):
-        raise ValidationError(f"{new} would have another locale or status than {request.old}")
+        raise ValidationError(
+            f"Can't rename to {new}: the locale and status must stay the same as in {request.old}"
+        )
     if PurePosixPath(new).suffix != PurePosixPath(request.old).suffix:
-        raise ValidationError(f"{new} would have another format than {request.old}")
+        raise ValidationError(
+            f"Can't rename to {new}: the file format must stay the same as in {request.old}"
+        )
     documents = _documents_named(context, claim)
     pattern = context.layout.pattern_of(new)
     files = {d.path: _path(context, d, new_claim.name, pattern) for d in documents}
@@ -126,7 +135,9 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
     if other is not type_:
-        raise ValidationError(f"{request.new} does not have the type {type_.singular} like {request.old}")
+        raise ValidationError(
+            f"Can't rename to {request.new}: the content type must stay {type_.singular}, as in {request.old}"
+        )
     known = list(documents_of(context, type_.uid))
     documents = [document for document in known if document.document_id == id_of_name(old)]
     if not documents:
@@ -181,7 +192,7 @@ def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) ->
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
-            raise ConflictError(f"{path} can't be read; fix that first")
+            raise ConflictError(f"{path} can't be read; fix the file first")
 
 
 def _has_own_id(context: Context, document: Document) -> bool:
@@ -192,11 +203,11 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
     """Return the new path for the file of a document. Raises ValidationError if the new name is invalid."""
     claim = context.layout.claim(document.path)
     if claim is None:
-        raise ConflictError(f"{document.path} is no longer a document; try again")
+        raise ConflictError(f"{document.path} no longer contains a document; try again")
     new_claim = replace(claim, name=name)
     path = context.layout.path_of(new_claim, PurePosixPath(document.path).suffix, pattern)
     if not _is_name(name) or context.layout.claim(path) != new_claim:
-        raise ValidationError(f'"{name}" is not a valid name for such a file')
+        raise ValidationError(f'"{name}" is not a valid file name for this content type')
     return path
 
 
@@ -239,7 +250,9 @@ def _identify(text: str, context: Context) -> tuple[Type, str]:
     if type_ is None or not document_id:
         types = [type_.singular for type_ in context.snapshot.schema.content_types]
         hint = "" if text.startswith("content/") else _hint(name, types, "", f"/{document_id or 'ID'}")
-        raise NotFoundError(f"{text} is neither an existing file nor a document written as TYPE/ID{hint}")
+        raise NotFoundError(
+            f"{text} is neither an existing file nor an existing document in the form TYPE/ID{hint}"
+        )
     return type_, document_id.removesuffix("/")
 
 
@@ -271,7 +284,7 @@ def _move(context: Context, files: Mapping[str, str]) -> None:
         if changeset.exists(new):
             raise ConflictError(f"{new} already exists")
         if os.path.islink(changeset.root / old):
-            raise ConflictError(f"{old} is a link; rename it by hand")
+            raise ConflictError(f"{old} is a symbolic link; rename it by hand")
         if old in texts:
             changeset.put(new, changeset.text(old))
         else:

@@ -81,7 +81,8 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
     attribute = type_.attributes.get(attachment.field) if type_ else None
     if type_ is None or attribute is None or attribute.type != "media" or not attachment.ref_id:
         raise ValidationError(
-            "ref, refId and field must name an existing document and one of its media attributes"
+            '"ref" and "refId" must identify an existing document, and "field" must be one of its media '
+            "attributes"
         )
     if type_.kind == "component":
         holder = _component_holder(context, types, attachment, attribute, new)
@@ -93,7 +94,7 @@ def _find_holder(context: Context, types: Sequence[Type], attachment: Attachment
             else None
         )
     if holder is None:
-        raise ValidationError(f"{attachment.ref} has no document {attachment.ref_id}")
+        raise ValidationError(f'The type {attachment.ref} has no document with the id "{attachment.ref_id}"')
     return holder
 
 

@@ -18,7 +18,7 @@ def _text(value: Any, path: KeyPath, faults: list[Fault]) -> str | None:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if isinstance(value, str | int) and not CONTROL_CHARS.search(text):
         return text
-    faults.append(Fault(path, "must be text without control characters"))
+    faults.append(Fault(path, "must be a string without control characters"))
     return None
 
 
@@ -80,7 +80,7 @@ def _parse(text: str) -> Any:
     try:
         return read_json(text)
     except SyntaxProblem as error:
-        raise ValidationError(f"fileInfo can't be read: {error.message}") from error
+        raise ValidationError(f'"fileInfo" can\'t be parsed: {error.message}') from error
 
 
 def _info(item: Any, path: KeyPath, faults: list[Fault]) -> dict[str, Any]:

@@ -169,7 +169,9 @@ def check_replacement(file: Document, incoming: Incoming) -> None:
     """
     ending = true_ending(incoming.source, _suffix(file.path))
     if mime_type(f"x{ending}") != mime_type(file.path):
-        raise ValidationError(f"The new file must have the type of the old one: {mime_type(file.path)}")
+        raise ValidationError(
+            f"The new file must have the same type as the file that it replaces: {mime_type(file.path)}"
+        )
 
 
 def _suffix(name: str) -> str:

@@ -410,7 +410,7 @@ def test_the_oldest_are_given_up_where_too_many_wait(
         until(lambda: len(site.listed()) == 12, 20)
         assert site.standing().waiting == 10
         assert [one.error for one in site.listed()[:2]] == ["given up: more than 10 waited"] * 2
-    assert "webhook build: too many deliveries are queued; dropped the 2 oldest" in caplog.text
+    assert "webhook build: too many deliveries are queued; the 2 oldest were discarded" in caplog.text
 
 
 @IN_BOTH_DATABASES

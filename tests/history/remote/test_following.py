@@ -93,8 +93,8 @@ def test_a_blocked_integration_is_logged_once_and_recovers(
     assert (standing.commits, standing.files) == (2, (ONE,))
     assert "note/one/en (summary)" in standing.reason
     assert abs(standing.since - time.time()) < 60
-    assert [record.message for record in caplog.records if "could not be merged" in record.message] == [
-        f"new commits of origin/main could not be merged: {standing.reason}"
+    assert [record.message for record in caplog.records if "can't be merged" in record.message] == [
+        f"new commits from origin/main can't be merged: {standing.reason}"
     ]
     ready = places.api.get("/_health/ready", "full").data["remote"]
     assert (ready["state"], ready["behind"], ready["files"]) == ("behind", 2, [ONE])
@@ -177,7 +177,7 @@ def test_a_branch_missing_at_the_remote(places: Places, follower: Follower) -> N
     assert asked(places, follower) == BEHIND
     standing = read_remote_status(places.root)
     assert standing
-    assert standing.reason == 'The remote has no branch "main"'
+    assert standing.reason == 'The git remote has no branch "main"'
     git(places.remote, "branch", "-m", "renamed", "main")
     assert asked(places, follower) == CURRENT
 

@@ -60,8 +60,8 @@ def push(api: Api) -> str:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("echo 'Not on Sundays' >&2; exit 1", "The pre-push hook rejects this change: Not on Sundays"),
-        (HANGS, "does not respond within 1 s"),
+        ("echo 'Not on Sundays' >&2; exit 1", "The pre-push hook rejected this change: Not on Sundays"),
+        (HANGS, "did not respond within 1 s"),
     ],
 )
 def test_a_hook_before_the_push_with_after(after: Machines, body: str, said: str) -> None:

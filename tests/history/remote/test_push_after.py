@@ -104,7 +104,7 @@ def test_a_conflict_is_reported_until_it_is_resolved(two: Machines, caplog: pyte
     assert two["b"].get("/_health/ready").body["data"]["push"]["reason"] == ""
     assert (caplog.records[-1].levelname, caplog.messages[-1]) == (
         "INFO",
-        "pushing commits works again",
+        "commits are pushed again",
     )
 
 

@@ -246,7 +246,7 @@ def test_the_reason_for_an_unavailable_remote_is_only_logged(
     two.bare.rename(two.bare.with_name("away.git"))
     answer = change(two["a"], title="Uno")
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.error["message"] == "The git remote does not respond; try again later"
+    assert answer.error["message"] == "The git remote did not respond; try again later"
     assert str(two.bare) in caplog.text
 
 
@@ -258,7 +258,7 @@ def test_the_reason_for_a_blocked_integration_is_only_logged(
     answer = change(two["a"], title="Uno")
     assert answer.status == 409
     assert (answer.error["message"], answer.error["details"]) == (
-        "Commits of the git remote can't be applied now; see the server's log or /_health/ready",
+        "Commits from the git remote can't be applied now; see the server's log or /_health/ready",
         {},
     )
     assert "tag/sea/en (name)" in caplog.text

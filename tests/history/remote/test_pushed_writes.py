@@ -74,7 +74,7 @@ def test_a_write_blocked_by_git_is_reported_as_not_served_yet(
     hook(two.bare, "post-receive", f"touch {lock}")
     answer = change(two, title="Uno")
     assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
-    assert answer.error["message"] == "The remote has the change, but it is not served here yet"
+    assert answer.error["message"] == "The change was pushed to the git remote, but is not served here yet"
     lock.unlink()
     (two.bare / "hooks/post-receive").unlink()
     # A busy test machine may exceed WRITE_TIMEOUT_S.

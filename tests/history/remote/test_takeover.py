@@ -159,7 +159,7 @@ def test_conflicting_commits_change_nothing(places: Places) -> None:
     places.commit()
     places.push({ONE: TEXT.replace("Short", "There")})
     error = refused(places)
-    assert error.message == "Changed on both sides: note/one/en (summary)"
+    assert error.message == "The same values were changed here and on the git remote: note/one/en (summary)"
     places.push({ONE: TEXT.replace("Short", "Here")})
     assert places.take().how == "merge"
     assert places.note()["summary"] == "Here"
@@ -525,7 +525,7 @@ def test_an_edit_hidden_from_git_is_kept(places: Places, flag: str) -> None:
     places.push({"content/notes/two.md": "---\ntitle: Theirs\n---\nText.\n"})
     git(places.root, "update-index", flag, "content/notes/two.md")
     places.edit({"content/notes/two.md": "---\ntitle: By hand\n---\nText.\n"})
-    with pytest.raises(NotTakenOverError, match="but git assumes it is unchanged") as raised:
+    with pytest.raises(NotTakenOverError, match="but marked as unchanged in git") as raised:
         places.take()
     assert raised.value.details == {"files": ["content/notes/two.md"]}
     assert (places.head, "By hand" in places.text("content/notes/two.md")) == (before, True)
@@ -538,6 +538,8 @@ def test_staged_files_are_kept_in_the_index(places: Places, staged: str, coming:
     git(places.root, "add", staged)
     (places.root / staged).unlink()
     shutil.rmtree(places.root / "place", ignore_errors=True)
-    with pytest.raises(NotTakenOverError, match="staged, but the remote has another file at this path"):
+    with pytest.raises(
+        NotTakenOverError, match="staged here, but the git remote has a different file at this path"
+    ):
         places.take()
     assert git(places.root, "show", f":{staged}") == "Staged\n"

@@ -59,7 +59,7 @@ def test_settings_that_a_project_writes_out_are_read(
 
 
 def test_a_folder_without_the_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SetupError, match=r"has no config/api\.ts or config/api\.js"):
+    with pytest.raises(SetupError, match=r"does not contain config/api\.ts or config/api\.js"):
         read_project(tmp_path)
 
 

@@ -58,7 +58,10 @@ def test_an_installation_gives_what_its_archive_gives(tmp_path: Path, there: str
     run(tmp_path / "b/site", Archive(EXPORT), ImportOptions(), lambda *_: None)
     assert texts(tmp_path / "a/site") == texts(tmp_path / "b/site")
     notes = [f"{subject}: {sentence}" for subject, sentence, _ in result.source.notes]
-    assert 'api::writer.writer: "note" is private: the API does not tell it, an archive does' in notes
+    assert (
+        'api::writer.writer: "note" is private, so the API does not return it; an archive from `strapi '
+        "export` contains it" in notes
+    )
 
 
 def test_twice_changes_nothing_and_fetches_no_file_again(tmp_path: Path, there: str) -> None:
@@ -98,12 +101,12 @@ def refused(tmp_path: Path, ask: Ask, token: str = TOKEN) -> str:
 @pytest.mark.parametrize(
     ("status", "what"),
     [
-        (401, "rejects the token"),
+        (401, "rejected the token"),
         (403, "does not allow the token to read this"),
         (404, "was not found"),
         (301, "redirects to http://127.0.0.1:9/elsewhere"),
-        (500, "answered 500"),
-        (503, "answered 503"),
+        (500, "responded with status 500"),
+        (503, "responded with status 503"),
     ],
 )
 def test_an_answer_that_is_an_error(tmp_path: Path, status: int, what: str) -> None:
@@ -140,7 +143,7 @@ def test_one_bad_moment_is_waited_out(tmp_path: Path) -> None:
 def test_nobody_there(tmp_path: Path) -> None:
     with serving(lambda *_: (200, JSON, b"{}")) as address:
         pass
-    with pytest.raises(SetupError, match=r"does not answer: .*refused"):
+    with pytest.raises(SetupError, match=r"did not respond: .*refused"):
         fetched(tmp_path / "site", address)
 
 

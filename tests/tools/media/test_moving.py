@@ -125,7 +125,7 @@ def test_a_missing_object_is_left_by_pull(root: Path, s3: S3) -> None:
     hash_ = hashlib.sha256(b"a note").hexdigest()
     obstore.delete(s3.store, f"{hash_[:2]}/{hash_}.txt")
     done = run(root, "pull")
-    assert (done.exit_code, "deep/note.txt: The media file is missing in the bucket" in done.output) == (
+    assert (done.exit_code, "deep/note.txt: The media file is missing from the bucket" in done.output) == (
         1,
         True,
     )
@@ -135,7 +135,7 @@ def test_a_missing_object_is_left_by_pull(root: Path, s3: S3) -> None:
 def test_a_link_stays(root: Path) -> None:
     (root / "content/uploads/also.png").symlink_to("bay.png")
     done = run(root, "push")
-    assert (done.exit_code, "content/uploads/also.png: is a link" in done.output) == (1, True)
+    assert (done.exit_code, "content/uploads/also.png: is a symbolic link" in done.output) == (1, True)
     assert (root / "content/uploads/also.png").is_symlink()
 
 
@@ -149,7 +149,7 @@ def test_a_bucket_that_is_away_moves_nothing(root: Path, monkeypatch: pytest.Mon
     done = run(root, "push")
     assert (done.exit_code, done.output) == (
         1,
-        "bifolio: The media bucket does not respond; try again later\n",
+        "bifolio: The media bucket did not respond; try again later\n",
     )
     assert content(root) == disk
     (root / "site.yaml").write_text("")
@@ -231,7 +231,7 @@ def test_a_check_tells_what_the_bucket_lacks(root: Path, s3: S3) -> None:
     obstore.delete(s3.store, key)
     found = check(root)
     assert found.exit_code == 1
-    assert f"names {key}, which is not in s3://media-of-tests/site" in found.output
+    assert f"refers to the object {key}, which is missing from s3://media-of-tests/site" in found.output
     assert run(root, "push").exit_code == 0
     assert run(root, "pull").exit_code == 0
     assert check(root).exit_code == 0

@@ -62,7 +62,10 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
-        raise ValidationError("from and to must be a commit, tag, branch or time, fromStatus a status")
+        raise ValidationError(
+            '"from" and "to" must each be a single commit, tag, branch or time, and "fromStatus" must be '
+            "a single status"
+        )
     found = histories.compare(one, *(str(name or "") for name in names.values()))
     before, after = found.unread
     meta = {

@@ -150,14 +150,17 @@ def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, li
     names = [attribute.name for attribute in attributes]
     at = body.get("at") if isinstance(body, dict) else None
     if not isinstance(at, str) or not at:
-        raise ValidationError('The body must be {"at": "a commit, tag, branch or time", "fields": ["title"]}')
+        raise ValidationError(
+            'The request body must look like {"at": "2026-11-01", "fields": ["title"]}; "at" can be a '
+            "commit, tag, branch or time"
+        )
     status = body.get("status", "")
     if status not in ("", PUBLISHED, DRAFT):
-        raise ValidationError('status must be "draft" or "published"')
+        raise ValidationError('"status" must be "draft" or "published"')
     fields = body.get("fields", names)
     if not isinstance(fields, list) or not fields or not all(isinstance(name, str) for name in fields):
-        raise ValidationError("fields must be a list of attributes")
+        raise ValidationError('"fields" must be a list of attribute names')
     unknown = [name for name in fields if name not in names]
     if unknown:
-        raise ValidationError(f'The attribute "{unknown[0][:100]}" does not exist or is not restorable')
+        raise ValidationError(f'The attribute "{unknown[0][:100]}" does not exist or can\'t be restored')
     return at, status, fields

@@ -26,7 +26,7 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
     since, author = params.get("since"), params.get("author")
     for name, value in (("since", since), ("author", author)):
         if value is not None and not isinstance(value, str):
-            raise ValidationError(f"{name} must be a single text")
+            raise ValidationError(f'"{name}" must be a single string')
     return {"since": since or "", "author": author or "", "type_": params.get("type") or ""}
 
 
@@ -58,7 +58,7 @@ def asks_deleted(params: Mapping[str, Any]) -> bool:
     value.
     """
     if params.get("deleted") not in (None, "true"):
-        raise ValidationError('deleted must be "true"')
+        raise ValidationError('"deleted" must be "true"')
     return "deleted" in params
 
 

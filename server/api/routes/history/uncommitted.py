@@ -73,9 +73,11 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
     named = isinstance(files, list) and files and all(isinstance(path, str) for path in files)
     if not isinstance(message, str) or not isinstance(files, list) or not named:
-        raise ValidationError('The body must be {"message": "What was done", "files": ["content/…"]}')
+        raise ValidationError(
+            'The request body must look like {"message": "Fix typos", "files": ["content/pages/about.md"]}'
+        )
     if len(message) > MAX_MESSAGE_CHARS:
-        raise ValidationError(f"message must have at most {MAX_MESSAGE_CHARS:,} characters")
+        raise ValidationError(f'"message" must have at most {MAX_MESSAGE_CHARS:,} characters')
     if len(files) > MAX_FILES:
         raise ValidationError(f"At most {MAX_FILES:,} files can be committed in one request")
     return message, files

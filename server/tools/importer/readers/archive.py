@@ -159,7 +159,7 @@ class Archive:
         try:
             yield
         except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError) as error:
-            what = f"is no .tar or .tar.gz, is encrypted, or is damaged ({error})"
+            what = f"is not a .tar or .tar.gz file, is encrypted, or is damaged ({error})"
             raise self._refuse(what, _EXPORT) from error
 
     def _refuse(self, what: str, fix: str = "") -> SetupError:

@@ -37,7 +37,7 @@ class Client:
 
     def __init__(self, base: str, token: str) -> None:
         if urlsplit(base).scheme not in ("http", "https"):
-            raise SetupError(base, None, "is not a URL", "use https://…")
+            raise SetupError(base, None, "is not a URL", "use a URL such as https://…")
         self.base, self._token = base, token
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -55,7 +55,7 @@ class Client:
                 return missing
             raise _refusal(url, error) from error
         except (SyntaxProblem, UnicodeDecodeError) as error:
-            raise SetupError(url, None, "did not respond with JSON", "check the address") from error
+            raise SetupError(url, None, "did not respond with JSON", "check the URL") from error
         except (OSError, http.client.HTTPException) as error:
             raise SetupError(url, None, f"the download failed: {error}", _RETRY_HINT) from error
 
@@ -76,7 +76,9 @@ class Client:
         except (OSError, http.client.HTTPException) as error:
             raise SetupError(url, None, f"can't be fetched: {error}", _RETRY_HINT) from error
         if expected is not None and got != int(expected):
-            raise SetupError(url, None, f"stopped after {got:,} of {int(expected):,} bytes", _RETRY_HINT)
+            raise SetupError(
+                url, None, f"the download stopped after {got:,} of {int(expected):,} bytes", _RETRY_HINT
+            )
         part.replace(target)
 
     def _open(self, url: str, *, own: bool) -> Any:
@@ -96,14 +98,14 @@ class Client:
             except (OSError, http.client.HTTPException) as error:
                 if not left:
                     reason = getattr(error, "reason", None) or error
-                    raise SetupError(url, None, f"does not answer: {reason}", _RETRY_HINT) from error
+                    raise SetupError(url, None, f"did not respond: {reason}", _RETRY_HINT) from error
             time.sleep(_MIN_BACKOFF_S * 2 ** (MAX_ATTEMPTS - 1 - left))
         raise AssertionError("unreachable")
 
 
-_RETRY_HINT = "nothing was imported; run it again"
+_RETRY_HINT = "nothing was imported; run the command again"
 _WHY = {
-    401: ("rejects the token", FULL_ACCESS),
+    401: ("rejected the token", FULL_ACCESS),
     403: ("does not allow the token to read this", FULL_ACCESS),
     404: ("was not found", "use the URL that contains Strapi's /api"),
 }
@@ -112,6 +114,6 @@ _WHY = {
 def _refusal(url: str, error: urllib.error.HTTPError) -> SetupError:
     if error.code in range(300, 400):
         where = error.headers.get("Location", "elsewhere")
-        return SetupError(url, None, f"redirects to {where}", "use that URL instead")
-    what, fix = _WHY.get(error.code, (f"answered {error.code}", _RETRY_HINT))
+        return SetupError(url, None, f"redirects to {where}", "use the target URL instead")
+    what, fix = _WHY.get(error.code, (f"responded with status {error.code}", _RETRY_HINT))
     return SetupError(url, None, what, fix)

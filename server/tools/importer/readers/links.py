@@ -62,7 +62,7 @@ class Linked:
         else:
             named = [self.ids[t] for t in found if t in self.ids]
         if len(named) < len(found):
-            what = f'"{name}" pointed to something that is not in the export'
+            what = f'"{name}" pointed to a document or file that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
         unique = {str(target): target for target in named}  # Two rows can belong to the same document.
         return one_or_many(attribute, list(unique.values()))
@@ -76,7 +76,10 @@ class Linked:
             there = list(dict.fromkeys(self.ids[owner] for owner in owners))
             made = sorted({(created[owner], self.ids[owner]) for owner in owners})
             if there != list(dict.fromkeys(document_id for _, document_id in made)):
-                self.notes.add(uid, f'"{name}" is in the order of creation here, unless a request has sort')
+                self.notes.add(
+                    uid,
+                    f'"{name}" is returned in the order of creation here, unless a request contains "sort"',
+                )
 
 
 def _order_of(end: Mapping[str, Any]) -> float:

@@ -45,7 +45,7 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
     for name, attribute in schema["attributes"].items():
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
         if len(text) > MAX_QUERY_CHARS:
-            what = f'"{name}" of {schema["info"]["singularName"]} is nested too deeply to be fetched'
+            what = f'"{name}" in {schema["info"]["singularName"]} is nested too deeply to be fetched'
             raise SetupError(base, None, what, "export from Strapi and import the archive")
         if length + len(text) > MAX_QUERY_CHARS:
             made.append("")
@@ -111,7 +111,7 @@ class Remote:
         try:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            what = f"sent an unexpected response for Strapi 5: {type(error).__name__} {error}"
+            what = f"sent a response that Strapi 5 would not send: {type(error).__name__} {error}"
             raise SetupError(self.base, None, what, "export from Strapi and import the archive") from error
 
     def _read(self) -> Source:
@@ -134,7 +134,11 @@ class Remote:
         for uid, schema in schemas.items():
             for name, attribute in schema["attributes"].items():
                 if attribute.get("private") or attribute["type"] == "password":
-                    notes.add(uid, f'"{name}" is private: the API does not tell it, an archive does')
+                    notes.add(
+                        uid,
+                        f'"{name}" is private, so the API does not return it; an archive from `strapi '
+                        "export` contains it",
+                    )
         used = dict.fromkeys([default, *locales])
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
@@ -285,5 +289,5 @@ def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> An
 
 def _merge_rows(rows: Sequence[Json]) -> Json:
     if len({row["documentId"] for row in rows}) > 1:
-        raise ValueError("documents changed during the import")
+        raise ValueError("documents were changed during the import")
     return {key: value for row in rows for key, value in row.items()}
