@@ -91,7 +91,7 @@ def _question(words: tuple[str, ...], state: State) -> Question:
     """
     text = " ".join(f'"{word}"' if " " in word and '"' not in word else word for word in words)
     if len(text) > MAX_QUESTION_CHARS:
-        raise SetupError("search", None, f"the search must have at most {MAX_QUESTION_CHARS} characters")
+        raise SetupError("search", None, f"must have at most {MAX_QUESTION_CHARS} characters")
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:

@@ -145,7 +145,7 @@ def test_if_match_of_an_operation(make_api: MakeApi) -> None:
         (op("POST", "/api/articles", {"author": "none"}), 400, 'Document with id "none"'),
         (op("PUT", "/api/authors/bob", {"name": "x"}), 404, "Not Found"),
         (op("POST", "/api/articles", {"author": "bob"}), 400, 'Document with id "bob"'),
-        (op("POST", "/api/articles", {"title": 5}), 400, "text"),
+        (op("POST", "/api/articles", {"title": 5}), 400, "string"),
         (op("POST", "/api/articles"), 400, 'Missing "data"'),
         (op("POST", "/api/articles?locale=xx", {}), 400, "locale"),
         (op("POST", "/api/articles?populate=zzz", {}), 400, "zzz"),

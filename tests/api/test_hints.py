@@ -25,9 +25,9 @@ def test_the_first_refusal_of_all_workers_is_one_line_with_the_name_of_the_setti
         serving(tmp_path / "site", port, "--workers", "2", output=output),
     ):
         assert get(port, "/api/pages?populate=author")[0] == 200
-        assert "refused" not in (tmp_path / "log").read_text()
+        assert "rejected" not in (tmp_path / "log").read_text()
         assert {get(port, PAGED)[0] for _ in range(20)} == {400}
-    told = [line for line in (tmp_path / "log").read_text().splitlines() if "refused" in line]
+    told = [line for line in (tmp_path / "log").read_text().splitlines() if "rejected" in line]
     assert len(told) == 1
     assert "api.populate_with_pagination: allow in site.yaml" in told[0]
 
@@ -50,13 +50,17 @@ def test_a_refusal_names_the_permission_in_the_log_and_not_in_the_response(
         assert api.get("/api/users", "public").status == 403
     refusal = "a request was rejected (logged only once): "
     assert [record.getMessage() for record in caplog.records] == [
-        f"{refusal}the role public lacks page.create (to add it, edit roles in site.yaml; see "
+        f"{refusal}the role public does not have the permission page.create (to add it, edit roles in "
+        "site.yaml; see "
         "docs/access.md)",
-        f"{refusal}the role public lacks author.findOne (to add it, edit roles in site.yaml; see "
+        f"{refusal}the role public does not have the permission author.findOne (to add it, edit roles in "
+        "site.yaml; see "
         "docs/access.md)",
-        f"{refusal}the token desk lacks page.create (to create a token with it, run `bifolio token "
+        f"{refusal}the token desk does not have the permission page.create (to create a token with it, "
+        "run `bifolio token "
         "create`; see docs/access.md)",
-        f"{refusal}the role public lacks user.find (to add it, edit roles in site.yaml; see docs/access.md)",
+        f"{refusal}the role public does not have the permission user.find (to add it, edit roles in "
+        "site.yaml; see docs/access.md)",
     ]
     api.accounts.close()
 

@@ -169,7 +169,7 @@ def test_a_store_that_is_away_is_said_once_and_what_was_counted_is_told_later(
         ("ERROR", "the store for rate limits can't be used, so each machine counts its own requests"),
         (
             "INFO",
-            "the store for rate limits is available again: requests to all machines are counted together",
+            "the store for rate limits is available again, so requests to all machines are counted together",
         ),
     ]
 

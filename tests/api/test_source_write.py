@@ -100,7 +100,7 @@ def test_the_last_value_of_a_key_that_stands_twice_counts(api: Api) -> None:
         ("title: far too long a title\nslug: a\n", "title must be at most 9 characters"),
         ("slug: a\n", "title must be defined."),
         ("title: A\nslug: b\n", "must be unique"),
-        ("title: A\ndocumentId: b\n", "another document"),
+        ("title: A\ndocumentId: b\n", "a different document"),
         ("title: A\ndraft: true\n", "would make the file draft"),
         ("title: A\0\n", ""),
     ],

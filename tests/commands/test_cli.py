@@ -138,12 +138,12 @@ def test_the_site_is_this_folder_or_the_one_of_the_environment(
         (["create", "x", "--type", "custom", "--permission", "artcle.find"], 'Did you mean "article"'),
         (
             ["create", "x", "--type", "custom", "--permission", "article.fnd"],
-            'unknown action "fnd" for article',
+            'unknown action "fnd" in the permission for article',
         ),
         (["create", "x", "--type", "custom", "--permission", "find"], 'unknown content type ""'),
         (
             ["create", "x", "--type", "custom", "--permission", "upload.create"],
-            'unknown action "create" for upload',
+            'unknown action "create" in the permission for upload',
         ),
         (["create", "x", "--type", "read-only", "--expires", "soon"], "must be a duration"),
         (["create", "x", "--type", "read-only", "--expires", "9999y"], "must be a duration"),

@@ -111,8 +111,8 @@ WRONG = {
     ],
     "roles:\n  public:\n    a: [fnd]\n    b: [find, creat]\n  x: [a]": [
         (5, "roles.x must be a mapping (found a list)"),
-        (3, 'unknown action "fnd" for a'),
-        (4, 'unknown action "creat" for b'),
+        (3, 'unknown action "fnd" in the permissions for a'),
+        (4, 'unknown action "creat" in the permissions for b'),
     ],
     "api:\n  cors: https://*.example.org": [
         (2, 'api.cors must be a list of origins (found "https://*.example.org")')

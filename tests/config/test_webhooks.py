@@ -83,15 +83,15 @@ WRONG = {
     ),
     "  - name: a\n    url: env:BIFOLIO_JWT_SECRET": (
         3,
-        "url: BIFOLIO_JWT_SECRET is reserved for Bifolio",
+        "url: the variable BIFOLIO_JWT_SECRET is reserved for Bifolio",
     ),
     "  - name: a\n    url: env:A\n    headers: {X-A: env:PGPASSWORD}": (
         4,
-        "headers.X-A: PGPASSWORD is reserved for Bifolio",
+        "headers.X-A: the variable PGPASSWORD is reserved for Bifolio",
     ),
     "  - name: a\n    url: env:AWS_SECRET_ACCESS_KEY": (
         3,
-        "url: AWS_SECRET_ACCESS_KEY is reserved for Bifolio",
+        "url: the variable AWS_SECRET_ACCESS_KEY is reserved for Bifolio",
     ),
     "  - name: a\n    url: env:A\n    colour: red": (4, 'unknown key "colour" in a webhook'),
     "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'unknown event "entry.creat"'),
@@ -101,7 +101,7 @@ WRONG = {
     ),
     "  - name: a\n    url: env:A\n    locales: [fr]": (
         4,
-        'unknown locale "fr" in the webhook a',
+        'unknown locale "fr" in the webhook "a"',
     ),
     "  - name: a\n    url: env:A\n    debounce: 10": (
         4,
@@ -113,7 +113,7 @@ WRONG = {
     ),
     "  - name: a\n    url: env:A\n    secret: abc": (
         4,
-        "secret must be whsec_ and 24 to 64 bytes in base64",
+        'secret must be "whsec_" followed by 24 to 64 bytes in base64',
     ),
     "  - name: a\n    url: env:A\n    enabled: no": (
         4,
@@ -154,7 +154,7 @@ def test_a_host_is_no_address_of_a_page(tmp_path: Path, host: str) -> None:
 def test_a_type_that_there_is_not_is_a_warning(tmp_path: Path) -> None:
     settings, _ = read(tmp_path, "webhooks:\n  - name: a\n    url: env:A\n    types: [upload, articel]\n")
     (problem,) = check_subjects(settings, {"article": object()})
-    assert (problem.line, problem.message) == (4, 'unknown content type "articel" in the webhook a')
+    assert (problem.line, problem.message) == (4, 'unknown content type "articel" in the webhook "a"')
 
 
 HOOK = """webhooks:

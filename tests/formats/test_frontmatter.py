@@ -138,7 +138,7 @@ REFUSED = {
     ),
     "a fence alone": ("---", "the front matter is not closed", 1, "add a line"),
     "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "add a line +++"),
-    "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close it"),
+    "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close the"),
     "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "check the commas"),
     "a language behind the dashes": ("---toml\na = 1\n---\n", "front matter in toml", 1, "write it as YAML"),
     "a list": (

@@ -61,7 +61,7 @@ BAD_JSON = {
         2,
     ),
     "depth": ("[" * 100_000, "the values are nested too deeply", None),
-    "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 deep", None),
+    "depth that ends": ("[" * 500 + "]" * 500, "nested more than 64 levels deep", None),
 }
 
 

@@ -87,9 +87,9 @@ def test_everything_has_its_position() -> None:
 REFUSED = {
     "text without quotes": ("a = 1\ntitle = x\n", 2, 9, "put strings in quotes"),
     "a key twice": ("a = 1\na = 2\n", 2, 6, "remove one of the two"),
-    "an open quote": ('a = 1\nb = "x\nc = 2\n', 2, 5, "close it"),
-    "an open literal": ("a = 'x' # it's\nb = 'x\nc = 2\n", 2, 5, "close it"),
-    "open lines": ('a = 1\nb = """\nc = ""\n', 2, 5, "close it"),
+    "an open quote": ('a = 1\nb = "x\nc = 2\n', 2, 5, "close the"),
+    "an open literal": ("a = 'x' # it's\nb = 'x\nc = 2\n", 2, 5, "close the"),
+    "open lines": ('a = 1\nb = """\nc = ""\n', 2, 5, "close the"),
     "an open bracket": ("a = 1\nb = [1,\n", 3, 1, "check the"),
     "a long number": (f"a = 1\nb = {'9' * 5000}\n", 2, None, "put the number in quotes"),
     "too deep": (f"a = {'[' * 80}{']' * 80}\n", None, None, "use fewer levels"),

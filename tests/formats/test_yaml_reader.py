@@ -198,11 +198,11 @@ def test_merge_keys(name: str) -> None:
 REFUSED = {
     "a colon in text": ("title: a: b\n", "mapping values are not allowed", 1, "put strings that contain"),
     "a tab": ("a:\n\tb: 1\n", "cannot start any token", 2, "indent with spaces, not tabs"),
-    "an unclosed list": ("x: 1\na: [1, 2\nb: 3\n", "bracket that opens here", 2, "close it"),
-    "an unclosed mapping": ("a: {b: 1,\nc: 2\n", "bracket that opens here", 1, "close it"),
+    "an unclosed list": ("x: 1\na: [1, 2\nb: 3\n", "bracket that opens here", 2, "close the"),
+    "an unclosed mapping": ("a: {b: 1,\nc: 2\n", "bracket that opens here", 1, "close the"),
     "a comma that lacks": ('a: ["x" "y"]\n', "did not find expected", 1, "check the quotes"),
     "an unclosed quote": ("a: 1\nb: 'x\nc: 3\n", "quote that opens here", 2, "close the quote on this line"),
-    "a quote that a later one closes": ('a: 1\nb: "x\nc: "y"\nd: 1\n', "quote that opens", 2, "close it"),
+    "a quote that a later one closes": ('a: 1\nb: "x\nc: "y"\nd: 1\n', "quote that opens", 2, "close the"),
     "a quote in a list": ("a:\n- 'x\n- 'y'\n", "quote that opens here", 2, "close the quote on this line"),
     "lines in quotes before it": ('a: "x\n  y"\nb: c: d\n', "mapping values are not", 3, "put strings"),
     "an @": ("a: b\nc: @d\n", "cannot start any token", 2, "put strings that begin with this character"),
@@ -257,10 +257,10 @@ def deep_by_aliases() -> str:
 BOMBS = {
     "aliases": (bomb(False), "more than 200000 values"),
     "aliases in mappings": (bomb(True), "more than 200000 values"),
-    "depth by aliases": (deep_by_aliases(), "nested more than 64 deep"),
-    "brackets": ("[" * 100_000, "nested more than 64 deep"),
-    "braces": ("{a: " * 100_000, "nested more than 64 deep"),
-    "dashes": ("- " * 100_000, "nested more than 64 deep"),
+    "depth by aliases": (deep_by_aliases(), "nested more than 64 levels deep"),
+    "brackets": ("[" * 100_000, "nested more than 64 levels deep"),
+    "braces": ("{a: " * 100_000, "nested more than 64 levels deep"),
+    "dashes": ("- " * 100_000, "nested more than 64 levels deep"),
     "many values": ("- a\n" * (MAX_NODES + 1), "more than 200000 values"),
 }
 
@@ -280,7 +280,7 @@ def test_no_yaml_takes_long_or_too_much(name: str) -> None:
 def test_the_limit_of_depth_is_the_same_for_both(text: str) -> None:
     assert as_text(read_json(text)) == as_text(read_yaml(text))
     for read in (read_json, read_yaml):
-        with pytest.raises(SyntaxProblem, match="nested more than 64 deep"):
+        with pytest.raises(SyntaxProblem, match="nested more than 64 levels deep"):
             read(f"[{text}]")
 
 

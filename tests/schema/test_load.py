@@ -59,8 +59,8 @@ def test_what_stands_in_the_place_of_the_folder_does_not_hide_what_is_served(tmp
 @pytest.mark.parametrize(
     ("pattern", "wrong"),
     [
-        ("data/{initial}/a.yaml", "has {initial} without {name} after it"),
-        ("data/{name}/{initial}.yaml", "has {initial} without {name} after it"),
+        ("data/{initial}/a.yaml", "contains {initial}, but no {name} after it"),
+        ("data/{name}/{initial}.yaml", "contains {initial}, but no {name} after it"),
         ("data/{letter}/{name}.yaml", "contains an unknown or repeated placeholder"),
         ("data/{initial}/{initial}/{name}.yaml", "contains an unknown or repeated placeholder"),
     ],

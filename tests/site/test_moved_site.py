@@ -24,7 +24,10 @@ def told(server: Server, line: str) -> int:
 
 
 def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: Server) -> None:
-    gone, back = f"the site's folder {server.root} is missing", f"the site's folder {server.root} is back"
+    gone, back = (
+        f"the site's folder {server.root} is missing",
+        f"the site's folder {server.root} exists again",
+    )
     until(lambda: server.titles == {"first"})
     away = server.root.with_name("elsewhere")
     write(

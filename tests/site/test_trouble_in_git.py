@@ -309,7 +309,7 @@ TROUBLES = {
     "stash": Trouble("`git stash` between two writes", stashed),
     **{
         name: Trouble(
-            "a hook that refuses", hooked(name), answers=WAITS, log="not today; git commit --no-verify"
+            "a hook that refuses", hooked(name), answers=WAITS, log="not today; to commit without hooks"
         )
         for name in ("pre-commit", "prepare-commit-msg", "commit-msg")
     },
@@ -323,13 +323,13 @@ TROUBLES = {
         "a hook that refuses",
         hooked("pre-commit", "exec /nowhere/program"),
         answers=WAITS,
-        log="git commit --no-verify",
+        log="run git commit --no-verify",
     ),
     "reference-transaction": Trouble(
         "a hook that refuses",
         hooked("reference-transaction", REFUSING),
         answers=WAITS,
-        log="git commit --no-verify",
+        log="run git commit --no-verify",
     ),
     "post-commit": Trouble("`post-commit` fails", hooked("post-commit")),
     "lfs": Trouble(
@@ -614,4 +614,4 @@ class Check:
         assert f"notes/{self.created}.md" in listed
         assert self.name in ("lfs", "broken filter") or "notes/three.md" not in listed
         if self.name == "rebase":
-            assert "write of content/notes/two.md" in self.caplog.text
+            assert "write to content/notes/two.md" in self.caplog.text

@@ -91,7 +91,8 @@ class ShareCounts(Job):
             raise JobFailedError(str(reason), self._timing.share_limits_retry_s) from error
         if self._is_away:
             log.info(
-                "the store for rate limits is available again: requests to all machines are counted together"
+                "the store for rate limits is available again, so requests to all machines are counted "
+                "together"
             )
         self._is_away = False
         return self._timing.share_limits_s

@@ -409,7 +409,9 @@ def test_the_oldest_are_given_up_where_too_many_wait(
         site.record(*(update(f"d{i}") for i in range(12)))
         until(lambda: len(site.listed()) == 12, 20)
         assert site.standing().waiting == 10
-        assert [one.error for one in site.listed()[:2]] == ["given up: more than 10 waited"] * 2
+        assert [one.error for one in site.listed()[:2]] == [
+            "given up: more than 10 deliveries were waiting"
+        ] * 2
     assert "webhook build: too many deliveries are queued; the 2 oldest were discarded" in caplog.text
 
 

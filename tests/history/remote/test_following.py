@@ -112,7 +112,7 @@ def test_a_blocked_integration_is_logged_once_and_recovers(
     places.api.site.refresh()
     assert asked(places, follower) == CURRENT
     assert places.note()["summary"] == "There"
-    assert "following origin/main again" in caplog.records[-1].message
+    assert "origin/main is served again" in caplog.records[-1].message
 
 
 def test_a_remote_that_is_unavailable_for_a_while(
@@ -138,9 +138,9 @@ def test_a_remote_that_is_unavailable_for_a_while(
     assert (places.note()["summary"], places.note()["title"]) == ("There", "Meanwhile")
     away, again = caplog.records
     assert away.levelname == "WARNING"
-    assert "can't be followed: The git remote does not respond" in away.message
+    assert "can't be fetched: The git remote did not respond" in away.message
     assert again.levelname == "INFO"
-    assert "following origin/main again, after" in again.message
+    assert "origin/main is served again, after" in again.message
 
 
 def test_a_killed_command_has_left_the_lock_of_the_tracking_branch(
@@ -163,7 +163,7 @@ def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path
     places.remote.rename(elsewhere)
     options = ("--workers=1", "--log=json", "--quiet")
     with path.open("wb") as output, serving(places.root, free_port(), *options, output=output):
-        until(lambda: "can't be followed" in path.read_text())
+        until(lambda: "can't be fetched" in path.read_text())
         elsewhere.rename(places.remote)
         wake(places.root)
         until(lambda: "again, after" in path.read_text())

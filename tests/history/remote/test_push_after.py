@@ -226,7 +226,7 @@ def test_the_retry_interval_stops_growing(two: Machines) -> None:
         assert runner.run_due() == ["push"]
     (report,) = runner.reports
     assert report.due == clock.time() + Timing().push_longest_s
-    assert "does not respond" in report.error
+    assert "did not respond" in report.error
 
 
 def test_an_unavailable_or_refusing_remote_leaves_a_backlog(two: Machines) -> None:
@@ -235,7 +235,7 @@ def test_an_unavailable_or_refusing_remote_leaves_a_backlog(two: Machines) -> No
     change(two["a"], title="Uno")
     outgoing.push_due()
     assert waiting(two["a"]) == 1
-    assert "does not respond" in backlog(two["a"].root, two["a"].site.state.settings).error
+    assert "did not respond" in backlog(two["a"].root, two["a"].site.state.settings).error
     away.rename(two.bare)
     hook(two.bare, "pre-receive", "echo 'Not on Sundays' >&2; exit 1")
     pusher(two["a"]).push_due()
