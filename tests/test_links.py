@@ -95,7 +95,7 @@ def test_a_link_to_what_is_no_content_is_not_served(api: Api) -> None:
     problems = {problem.path: problem for problem in api.site.problems}
     assert problems.keys() == REFUSED.keys() | LOOPS.keys()
     for path in REFUSED:
-        assert "a link" in problems[path].message
+        assert "a symbolic link" in problems[path].message
 
 
 def test_check_has_one_clear_line_for_each_refused_link(api: Api) -> None:
@@ -121,7 +121,7 @@ def test_nothing_is_written_through_a_refused_link(api: Api) -> None:
         assert answer.error["message"].startswith(
             "content/notes/one.yaml is a symbolic link that does not point to"
         )
-        assert answer.error["message"].endswith("; replace it with the document, or remove it")
+        assert answer.error["message"].endswith("; replace it with the document, or remove the link")
     assert {path: (api.root / path).read_bytes() for path in before} == before
 
 
@@ -162,10 +162,10 @@ def test_links_from_content_to_content_are_served_in_both_places(tmp_path: Path)
 def test_a_schema_that_is_a_link_out_of_its_folder_is_refused(tmp_path: Path, path: str, target: str) -> None:
     write(tmp_path, {**FILES, "content/notes/a.json": schema("other", {"title": STRING})})
     link(tmp_path, {path: target})
-    with pytest.raises(SetupError, match=rf"{path}: a link"):
+    with pytest.raises(SetupError, match=rf"{path}: is a symbolic link"):
         Site(tmp_path)
     ((named, message),) = checked(tmp_path)
-    assert (named, message[:6]) == (path, "a link")
+    assert (named, message.startswith("is a symbolic link")) == (path, True)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_the_folder_of_schemas_may_not_be_a_link_itself(tmp_path: Path) -> None:
     write(tmp_path / "outside", {"note.json": schema("note", {"title": STRING})})
     (tmp_path / "site").mkdir()
     link(tmp_path / "site", {"content-types": "../outside"})
-    with pytest.raises(SetupError, match="content-types: a link"):
+    with pytest.raises(SetupError, match="content-types: is a symbolic link"):
         Site(tmp_path / "site")
 
 
@@ -244,7 +244,7 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
     commit_all(tmp_path)
     check_accounts(tmp_path, settings)
     git(tmp_path, "add", "-f", ".bifolio/jwt.key")
-    with pytest.raises(SetupError, match="is in git"):
+    with pytest.raises(SetupError, match="is stored in git"):
         check_accounts(tmp_path, settings)
     assert checked(tmp_path) == [(".bifolio", "is stored in git, including the site's secret keys")]
 

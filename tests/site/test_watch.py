@@ -426,14 +426,14 @@ def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> No
         (root / "content/posts/one.md").write_text("---\ntitle: Seen\n---\n")
         until(lambda: b'"Seen"' in shown(), 10)
         time.sleep(2.5)
-        assert log.read_text().count("the system can't watch files") == 1
+        assert log.read_text().count("the operating system can't watch files") == 1
         lift = ["nsenter", f"--target={process.pid}", "--user", "--preserve-credentials"]
         subprocess.run([*lift, "sh", "-c", f"echo 100 >{limit}"], check=True)
         (worker,) = workers(process.pid)
         until(lambda: "inotify" in str([os.readlink(fd) for fd in Path(f"/proc/{worker}/fd").iterdir()]), 10)
         (root / "content/posts/one.md").write_text("---\ntitle: Reported\n---\n")
         until(lambda: b'"Reported"' in shown(), 10)
-        assert log.read_text().count("the system can't watch files") == 1
+        assert log.read_text().count("the operating system can't watch files") == 1
     finally:
         stop(process)
 

@@ -78,7 +78,7 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
         assert str(refused.value) == (
             ".bifolio: a server on the machine one.example.org is already serving this folder; only one "
             "machine"
-            " can. Stop it first, or serve a clone of the repository here."
+            " can serve it at a time. Stop it first, or serve a clone of the repository here."
         )
         machine("one").take()  # another server, or a container, of the same machine
     one.release()
@@ -126,7 +126,7 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
     for _ in range(3):
         one._due = 0.0
         one.renew()
-    assert [message.partition(" serves")[0] for message in caplog.messages] == [
+    assert [message.partition(" is already serving")[0] for message in caplog.messages] == [
         "a server on the machine two.example.org"
     ]
 

@@ -272,7 +272,7 @@ def test_documents_that_a_locale_lacks_are_told_when_asked_for(tmp_path: Path) -
     (problem,) = found(tmp_path, "--translations")
     assert (problem["path"], problem["message"], problem["fix"]) == (
         "content/pages/a.md",
-        "has no fr version",
+        "has no version in the locale fr",
         "add content/pages/a.fr.md",
     )
 
@@ -921,9 +921,9 @@ def test_locales_that_differ_in_what_they_share(tmp_path: Path) -> None:
     told = [(p["path"][14:], p["line"], p["message"]) for p in found(tmp_path) if p["rule"] == "shared"]
     share = "it must be the same in all locales"
     assert told == [
-        ("a.de.md", None, f"rank has no value, but has one in content/notes/a.md, {share}"),
-        ("a.fr.md", 3, f"rank differs from content/notes/a.md, {share}"),
-        ("b.de.md", 3, f"tags differs from content/notes/b.fr.md, {share}"),
+        ("a.de.md", None, f"rank has no value, but has one in content/notes/a.md; {share}"),
+        ("a.fr.md", 3, f"rank differs from content/notes/a.md; {share}"),
+        ("b.de.md", 3, f"tags differs from content/notes/b.fr.md; {share}"),
     ]
 
 

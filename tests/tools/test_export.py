@@ -348,7 +348,7 @@ def test_a_role_that_is_not_there(kept: Path, tmp_path: Path) -> None:
         ("first: /api/articles", "first: /api/nothing", 29, "not the path of an API request"),
         ("first: /api/articles", "fi/rst: /api/articles", 29, 'invalid query name "fi/rst"'),
         ("first: /api/articles", "first: articles", 29, "must be the path of an API request"),
-        ("french: /api/articles/a1", "french: /api/articles/a2", 30, "matches nothing"),
+        ("french: /api/articles/a1", "french: /api/articles/a2", 30, "does not return anything"),
         ("  queries:", "  qeries:", 28, 'Did you mean "queries"'),
     ],
 )

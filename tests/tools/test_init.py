@@ -232,7 +232,10 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
     (tmp_path / "content-types").write_text("a file")
     done = init(tmp_path)
     assert done.exit_code == 1
-    assert done.stderr == "bifolio: content-types: is a file, but must be a folder. Move it away.\n"
+    assert (
+        done.stderr
+        == "bifolio: content-types: is a file, but must be a folder. Move the file to a different path.\n"
+    )
     assert (tmp_path / "content-types").read_text() == "a file"
 
 
@@ -677,7 +680,9 @@ def test_data_that_can_not_be_taken(tmp_path: Path) -> None:
     assert hint in done.stderr
     (tmp_path / "data/a.yaml").unlink()
     (tmp_path / "data/b.json").unlink()
-    assert "none of the files can become a document. See above" in init(tmp_path).stderr
+    assert (
+        "none of the files can become a document. The list above gives the reasons" in init(tmp_path).stderr
+    )
 
 
 def test_what_matters_most_comes_first(tmp_path: Path) -> None:
@@ -1083,7 +1088,7 @@ def test_files_that_can_not_be_read_are_named(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert "notes/b.md  line 2: not TOML: Invalid value" in done.stdout
     assert "notes/c.md  line 2: not YAML" in done.stdout
-    assert "notes/d.md  line 1: is binary" in done.stdout
+    assert "notes/d.md  line 1: is a binary file" in done.stdout
     assert "3 errors" in done.stdout
 
 

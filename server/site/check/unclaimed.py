@@ -173,7 +173,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
             if document.locale == default or document.document_id in defaults or path in fixed:
                 continue
             if _counterpart(audit, path, default) is None:
-                what = f'the document "{document.document_id}" is missing in the default locale, "{default}"'
+                what = f'the document "{document.document_id}" is missing in the default locale, {default}'
                 fix = (
                     suggestions.of(document.document_id, defaults) or f"add {_sibling(audit, path, default)}"
                 )
@@ -196,7 +196,7 @@ def find_untranslated(audit: Audit) -> Iterator[Problem]:
                     yield Problem(
                         path,
                         None,
-                        f'has no version in the locale "{locale}"',
+                        f"has no version in the locale {locale}",
                         fix,
                         "warning",
                         None,
