@@ -149,7 +149,7 @@ def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
         lost = sum(text not in known for text in texts)
         if key.name not in OWN_TEXTS and _alike(key.name, target) and lost * 2 < len(texts):
             singular = target.rpartition(".")[2]
-            return [f"remains {stays}, because {lost:,} of {len(texts):,} values do not match any {singular}"]
+            return [f"remains {stays}: {lost:,} of {len(texts):,} values match no {singular}"]
     return []
 
 
