@@ -126,7 +126,7 @@ def test_timestamps_that_were_left_are_of_the_change_and_shared_values_reach_all
 def test_a_version_has_to_be_named_and_there_still(api: Api) -> None:
     text = api.read(POST)
     unnamed = api.ask("PUT", "/source/posts/one", json={"data": {"text": text}})
-    assert (unnamed.status, unnamed.error["message"].partition(":")[0]) == (
+    assert (unnamed.status, unnamed.error["message"].partition(";")[0]) == (
         400,
         "The If-Match header is missing",
     )

@@ -46,7 +46,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
         "git fsck lists the damaged objects; copy them from a clone",
     ),
     (r"detached", "to keep the commits on a branch, run git switch -c NAME; git reflog finds them later"),
-    (r"another repository", "commit these files in that repository"),
+    (r"a different repository", "commit these files in that repository"),
     (r"not in a git repository", "to create a repository, run git init"),
 )
 _PATTERNS = [re.compile(pattern) for pattern, _ in _MENDING]

@@ -140,7 +140,7 @@ def test_a_remote_that_is_unavailable_for_a_while(
     assert away.levelname == "WARNING"
     assert "can't be fetched: The git remote did not respond" in away.message
     assert again.levelname == "INFO"
-    assert "origin/main is served again, after" in again.message
+    assert "origin/main is served is served again, after" in again.message
 
 
 def test_a_killed_command_has_left_the_lock_of_the_tracking_branch(
@@ -166,9 +166,9 @@ def test_json_logs_have_levels_for_failure_and_recovery(places: Places, tmp_path
         until(lambda: "can't be fetched" in path.read_text())
         elsewhere.rename(places.remote)
         wake(places.root)
-        until(lambda: "again, after" in path.read_text())
+        until(lambda: "is served again, after" in path.read_text())
     told = [json.loads(line) for line in path.read_text().splitlines()]
-    assert [line["level"] for line in told if "follow" in line.get("message", "")] == ["warning", "info"]
+    assert [line["level"] for line in told if "origin/main" in line.get("message", "")] == ["warning", "info"]
 
 
 def test_a_branch_missing_at_the_remote(places: Places, follower: Follower) -> None:

@@ -344,7 +344,7 @@ def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) ->
     result = imported(tmp_path / "site", path)
     notes = "\n".join(f"{subject}: {sentence}" for subject, sentence, _ in result.source.notes)
     assert 'api::tag.tag: "stage" refers to plugin::x.stage' in notes
-    assert 'api::tag.tag: "owner" needs api::user.user' in notes
+    assert 'api::tag.tag: "owner" requires api::user.user' in notes
     assert 'api::tag.tag: "hue" has the type plugin::paint.hue' in notes
     assert "the import leaves out this type" in notes
     assert len(list((tmp_path / "site/content/tags").iterdir())) == 1
@@ -460,7 +460,7 @@ def test_a_full_disk_leaves_the_site_as_it_was(tmp_path: Path, monkeypatch: pyte
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(SetupError, match=r"No space left on device.*run it again"):
+    with pytest.raises(SetupError, match=r"No space left on device.*run the command again"):
         imported(root)
     assert texts(root) == {}
     monkeypatch.undo()

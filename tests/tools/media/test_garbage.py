@@ -181,7 +181,7 @@ def test_a_bucket_that_is_none_of_the_site_is_refused(root: Path, s3: S3) -> Non
     s3.empty()
     put(s3, b"of another site")
     done = run(root)
-    assert (done.exit_code, "the site refers to none of the objects" in done.output) == (1, True)
+    assert (done.exit_code, "the site does not refer to any of the objects" in done.output) == (1, True)
     assert len(s3.objects()) == 1
 
 
