@@ -140,7 +140,7 @@ def test_a_remote_that_is_unavailable_for_a_while(
     assert away.levelname == "WARNING"
     assert "can't be fetched: The git remote did not respond" in away.message
     assert again.levelname == "INFO"
-    assert "origin/main is served is served again, after" in again.message
+    assert "origin/main is served again, after" in again.message
 
 
 def test_a_killed_command_has_left_the_lock_of_the_tracking_branch(
