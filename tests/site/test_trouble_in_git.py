@@ -305,49 +305,51 @@ TROUBLES = {
     "rebase": Trouble(
         "a rebase with conflicts", rebasing, forked, WAITS, log="a rebase is in progress; git status"
     ),
-    "unborn": Trouble("no commit yet", nothing, unborn, past=(404, 409)),
+    "unborn": Trouble("the repository does not contain any commit", nothing, unborn, past=(404, 409)),
     "stash": Trouble("`git stash` between two writes", stashed),
     **{
         name: Trouble(
-            "a hook that refuses", hooked(name), answers=WAITS, log="not today; to commit without hooks"
+            "a hook rejects the commit", hooked(name), answers=WAITS, log="not today; to commit without hooks"
         )
         for name in ("pre-commit", "prepare-commit-msg", "commit-msg")
     },
     "silent hook": Trouble(
-        "a hook that refuses",
+        "a hook rejects the commit",
         hooked("pre-commit", "exit 3"),
         answers=WAITS,
         log="without an error message; ",
     ),
     "no interpreter": Trouble(
-        "a hook that refuses",
+        "a hook rejects the commit",
         hooked("pre-commit", "exec /nowhere/program"),
         answers=WAITS,
         log="run git commit --no-verify",
     ),
     "reference-transaction": Trouble(
-        "a hook that refuses",
+        "a hook rejects the commit",
         hooked("reference-transaction", REFUSING),
         answers=WAITS,
         log="run git commit --no-verify",
     ),
-    "post-commit": Trouble("`post-commit` fails", hooked("post-commit")),
+    "post-commit": Trouble("the hook `post-commit` fails", hooked("post-commit")),
     "lfs": Trouble(
-        "Git LFS, or another filter, whose program fails or is missing",
+        "the program of a filter in `.gitattributes`, such as Git LFS, fails or is missing",
         attributed("filter=x diff=x merge=x -text", **BROKEN, process="no-such-program"),
         answers=WAITS,
         log="install the filter's program",
     ),
     "broken filter": Trouble(
-        "Git LFS, or another filter, whose program fails or is missing",
+        "the program of a filter in `.gitattributes`, such as Git LFS, fails or is missing",
         attributed("filter=x", **BROKEN),
         answers=WAITS,
         log="install the filter's program",
     ),
-    "lfs without settings": Trouble("a filter that git is not told of", attributed("filter=x -text")),
-    "filter": Trouble("filters that work", attributed("filter=x", **FILTER)),
-    "-merge": Trouble("`-merge` in `.gitattributes`", attributed("-merge")),
-    "autocrlf": Trouble("`core.autocrlf`", nothing, of_windows),
+    "lfs without settings": Trouble(
+        "a filter in `.gitattributes` is not defined in git's configuration", attributed("filter=x -text")
+    ),
+    "filter": Trouble("a filter in `.gitattributes` works", attributed("filter=x", **FILTER)),
+    "-merge": Trouble("`.gitattributes` contains `-merge`", attributed("-merge")),
+    "autocrlf": Trouble("`core.autocrlf` is on", nothing, of_windows),
     "submodule": Trouble(
         "a submodule in `content/`",
         nothing,
@@ -357,7 +359,7 @@ TROUBLES = {
         written="sub--six",
     ),
     "packed-refs": Trouble(
-        "`packed-refs` or the file of a branch is damaged",
+        "`.git/packed-refs` or the file of a branch in `.git` is damaged",
         replaced("packed-refs", b"garbage\0\xff"),
         packed,
         WAITS,
@@ -366,7 +368,7 @@ TROUBLES = {
         always=True,
     ),
     "branch": Trouble(
-        "`packed-refs` or the file of a branch is damaged",
+        "`.git/packed-refs` or the file of a branch in `.git` is damaged",
         replaced("refs/heads/main", b""),
         answers=WAITS,
         past=(503,),
@@ -407,8 +409,14 @@ TROUBLES = {
         log="fix .git/config",
         always=True,
     ),
-    "gc": Trouble("`git gc` at work", collecting, answers=(COMMIT, PENDING)),
-    "full": Trouble("no space in `.git` alone", full, answers=WAITS, log="free space on the disk", disk="2m"),
+    "gc": Trouble("`git gc` is running", collecting, answers=(COMMIT, PENDING)),
+    "full": Trouble(
+        "no disk space for `.git` (but for the content)",
+        full,
+        answers=WAITS,
+        log="free space on the disk",
+        disk="2m",
+    ),
     "read-only": Trouble(
         "`.git` is read-only",
         read_only,
@@ -420,7 +428,7 @@ TROUBLES = {
         "git is not in `PATH`", without_git, answers=WAITS, past=(409,), log="install git", always=True
     ),
     "owner": Trouble(
-        "`safe.directory`: the repository is another user's",
+        "the repository belongs to another user (`safe.directory`)",
         owned_by_others,
         answers=WAITS,
         past=(409,),

@@ -16,6 +16,8 @@ LOADER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
 # Since version 0.2.6, libyaml itself rejects 1000 nested brackets. It parses ahead, so its error comes before
 # the one in `open`.
 _DEPTH_PROBLEM = "exceeded maximum nesting depth"
+_TOO_DEEP = f"the values are nested more than {MAX_DEPTH} levels deep"
+_TOO_DEEP_FIX = "use fewer levels"
 
 
 def read_yaml(
@@ -39,9 +41,7 @@ def read_yaml(
     except yaml.MarkedYAMLError as error:
         if error.problem == _DEPTH_PROBLEM:
             line = error.problem_mark.line + 1 if error.problem_mark else None
-            raise SyntaxProblem(
-                f"the values are nested more than {MAX_DEPTH} levels deep", line, "use fewer levels"
-            ) from error
+            raise SyntaxProblem(_TOO_DEEP, line, _TOO_DEEP_FIX) from error
         opening = _open_quote(text, error)
         if opening:
             what = "not YAML: the quote that opens here is not closed"
@@ -170,18 +170,13 @@ class _Builder:
             elif kind is yaml.DocumentStartEvent:
                 seen += 1
                 if seen > 1:
-                    raise _refusal(
-                        event,
-                        "a second YAML document begins here",
-                        "keep only one YAML document in each file",
-                    )
+                    fix = "keep only one YAML document in each file"
+                    raise _refusal(event, "a second YAML document begins here", fix)
             elif kind is yaml.StreamEndEvent:
                 self.count(0, event)
                 # Values of aliases can increase the depth.
                 if self.anchors and depth_of(self.root) > MAX_DEPTH:
-                    raise SyntaxProblem(
-                        f"the values are nested more than {MAX_DEPTH} levels deep", None, "use fewer levels"
-                    )
+                    raise SyntaxProblem(_TOO_DEEP, None, _TOO_DEEP_FIX)
                 return self.root
 
     def open(self, container: Tree, event: Any) -> None:
@@ -191,9 +186,7 @@ class _Builder:
         _check_tag(event)
         key = self.put(container, event)
         if len(self.stack) >= MAX_DEPTH:
-            raise _refusal(
-                event, f"the values are nested more than {MAX_DEPTH} levels deep", "use fewer levels"
-            )
+            raise _refusal(event, _TOO_DEEP, _TOO_DEEP_FIX)
         self.stack.append(container)
         self.keys.append(_NO_KEY)
         self.path.append(key)
