@@ -4,6 +4,7 @@ import errno
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import threading
@@ -24,7 +25,7 @@ from server.storage.git import index
 from server.write.context import Context
 from tests.conftest import MakeApi
 from tests.git import commit_all, git
-from tests.git_programs import fake_git
+from tests.git_programs import GIT, fake_git
 from tests.killing import DONE, KILLED, killed_at
 from tests.servers import free_port, kill_all, serving, start, wait
 from tests.sites import Answer, Api, collection, documents, make, opened, write, write_to
@@ -290,6 +291,53 @@ def test_hooks_run(made: Callable[..., Api]) -> None:
     assert (api.root / ".git/seen").read_text() == "content/articles/walk.json\n"
     assert status(api.root) == before
     sound(api.root)
+
+
+def commit_beside(api: Api, path: str, text: str) -> str:
+    """Return a shell command for a hook: somebody commits another file by hand."""
+    by_hand = f"env -u GIT_INDEX_FILE {shlex.quote(GIT)} -C {shlex.quote(str(api.root))}"
+    done = api.root / ".git/done"
+    return (
+        f"[ -e {done} ] || {{ : >{done}; printf %s {shlex.quote(text)} >{shlex.quote(str(api.root / path))}; "
+        f"{by_hand} -c user.name=h -c user.email=h@x commit -qnm 'by hand' {path}; }} </dev/null"
+    )
+
+
+@pytest.mark.parametrize("name", ["pre-commit", "commit-msg"])
+def test_somebody_commits_while_a_hook_runs(made: Callable[..., Api], name: str) -> None:
+    """Neither commit undoes the other, and the index follows both."""
+    api = made({"notes.txt": "0\n"})
+    hook(api.root, name, commit_beside(api, "notes.txt", "by hand"))
+    answer = rename(api, "New")
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
+    assert git(api.root, "log", "-2", "--format=%s").splitlines() == ['Update article "New"', "by hand"]
+    assert git(api.root, "show", "HEAD:notes.txt") == "by hand"
+    assert (changed(api.root), status(api.root)) == (["M\tcontent/articles/walk.json"], "")
+    assert rename(api, "Newer").headers["Bifolio-Commit"] == head(api.root)
+    sound(api.root)
+
+
+def test_a_hook_runs_although_another_file_is_staged_in_part(made: Callable[..., Api]) -> None:
+    api = made({"notes.txt": "0\n"})
+    hook(api.root, "pre-commit", "exit 0")
+    for text in ("1\n", "2\n"):
+        (api.root / "notes.txt").write_text(text)
+        if text == "1\n":
+            git(api.root, "add", "notes.txt")
+    answer = rename(api, "New")
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
+    assert (changed(api.root), status(api.root)) == (["M\tcontent/articles/walk.json"], "MM notes.txt\n")
+
+
+def test_hooks_may_change_the_files_and_run_after_the_commit(made: Callable[..., Api]) -> None:
+    api = made()
+    formatted = json.dumps({"title": "Formatted"})
+    hook(api.root, "pre-commit", f"echo '{formatted}' >content/articles/walk.json; git add content")
+    hook(api.root, "post-commit", "git rev-parse HEAD >.git/seen")
+    commit = rename(api, "New").headers["Bifolio-Commit"]
+    assert (api.root / ".git/seen").read_text().strip() == commit == head(api.root)
+    assert "Formatted" in git(api.root, "show", "HEAD:content/articles/walk.json")
+    assert status(api.root) == ""
 
 
 def test_what_a_hook_refuses_waits_while_others_are_committed(made: Callable[..., Api], caplog: Any) -> None:
@@ -563,7 +611,7 @@ def test_git_is_killed_while_it_moves_the_branch(
         write(api.root, {".git/hooks/post-commit": "#!/bin/sh\n"})
         (api.root / ".git/hooks/post-commit").chmod(0o755)
     with monkeypatch.context() as patch:
-        fake_git(patch, api.root / ".git/programs", **{"commit" if hooks else "update_ref": failure})
+        fake_git(patch, api.root / ".git/programs", update_ref=failure)
         assert killed_at(10_000, commits, api, "New") == -signal.SIGKILL
     assert [lock.exists() for lock in locks] == [True, True]
     api.site.refresh()

@@ -97,7 +97,7 @@ def test_between_the_write_and_its_commit(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("moment", ["commit", "update_index"])
+@pytest.mark.parametrize("moment", ["hook", "commit_tree", "update_index", "update_ref"])
 def test_where_git_itself_makes_the_commit(
     made: Make, monkeypatch: pytest.MonkeyPatch, moment: str, command: str
 ) -> None:
@@ -319,6 +319,34 @@ def test_a_deletion_through_the_api_is_not_taken_for_a_git_command(
     api.site.committer.flush()
     assert "reverted" not in caplog.text
     assert status(api) == ""
+
+
+def test_a_version_from_another_machine_is_not_undone(made: Make) -> None:
+    """Its commit is by Bifolio, too."""
+    api = made(EACH.replace("each", "1h"))
+    git(api.root, "checkout", "-qb", "theirs")
+    (api.root / WALK).write_text('{"title": "Theirs"}')
+    git(api.root, "commit", "-qam", "Update article\n\nBifolio-Actor: token:other")
+    git(api.root, "checkout", "-q", "main")
+    api.site.refresh()
+    put(api, title="New")
+    git(api.root, "reset", "-q", "--hard", "theirs")
+    api.site.refresh()
+    api.site.committer.flush()
+    assert (file(api)["title"], committed(api)["title"], status(api)) == ("Theirs", "Theirs", "")
+    assert unsaved(api) == ["New"]
+
+
+def test_an_earlier_version_is_known_with_other_line_ends(made: Make) -> None:
+    api = made(EACH.replace("each", "1h"))
+    git(api.root, "config", "core.autocrlf", "true")
+    put(api, title="New")
+    git(api.root, "add", WALK)
+    put(api, title="Newer")
+    git(api.root, "commit", "-qm", "by hand")
+    (api.root / WALK).write_text('{"title": "Edited"}')
+    api.site.committer.flush()
+    assert (committed(api)["title"], unsaved(api)) == ("Newer", [])
 
 
 def test_without_commits_git_discards_a_write_as_any_edit(made: Make) -> None:

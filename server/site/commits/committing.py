@@ -32,11 +32,12 @@ from server.storage.git.commit import (
     NewCommit,
     Person,
     changes_of,
-    commit_by_git,
     is_nested,
     is_own_commit,
     prepare_by_git,
     prepare_commit,
+    rebase_by_git,
+    run_hook,
 )
 from server.storage.git.commit_queue import CommitQueue
 from server.storage.git.index import (
@@ -51,7 +52,7 @@ from server.storage.git.refs import checked_out, find_commit, head_commit, is_an
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
-from server.storage.git.written import ByOthers, committed_by_others, is_on_disk
+from server.storage.git.written import ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -422,9 +423,7 @@ class Committer:
         if not changed:
             return self._find_commit(repository, new, head)
         if by_git:
-            commit = commit_by_git(repository, new, head, changed)
-            self._sync_index(repository, repository.versions(commit, changed))
-            return commit
+            return self._commit_with_hooks(repository, new, head, changed)
         commit = prepare_commit(repository, new, head, changed)
         with locked_index(repository, changed) as index:
             if (now := repository.head()) != head:  # The branch can't move while the index is locked.
@@ -433,6 +432,27 @@ class Committer:
                 head, commit = now, prepare_commit(repository, new, now, changed)
             with self._unreverted():
                 self._publish(index, new, head, commit, changed)
+        return commit
+
+    def _commit_with_hooks(self, repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
+        """Create a commit with hooks and signatures, and move the branch to it.
+
+        The hooks run without a lock. If somebody commits in the meantime, the commit is rebased.
+        """
+        commit = prepare_by_git(repository, new, head, changed)
+        if not commit:
+            return ""
+        by_hooks = changed_files(self.root, head, commit) if head else {}
+        files = repository.versions(commit, {**changed, **by_hooks})
+        with locked_index(repository, files) as index:
+            if (now := repository.head()) != head:
+                if changes_of(repository, new, now) != changed:
+                    raise CommitError("another program has committed the same files", overtaken=True)
+                head, commit = now, rebase_by_git(repository, new, commit, now, files)
+            with self._unreverted():
+                self._publish(index, new, head, commit, changed)
+        with suppress(CommitError):  # git ignores the status of this hook, too.
+            run_hook(repository, {}, "post-commit")
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
@@ -571,9 +591,9 @@ class Committer:
             if path not in again and not is_on_disk(self.root / path, data)
         ]
         for path, file in repository.versions(before, others).items() if others else ():
-            if holds(repository, path, file):
+            if holds(repository, path, file) or is_replaced_on_disk(self.root / path, group.bases[path]):
                 log.warning(
-                    "%s: a git command has reverted a write of %s, which is in commit %s; "
-                    "to restore it: git restore %s",
+                    "%s: %s has an earlier version again, for example because of a git command; "
+                    "the write is in commit %s; to restore it: git restore %s",
                     self.root, path, commit[:10], path,
                 )  # fmt: skip

@@ -12,12 +12,18 @@ from pathlib import Path
 from server.site.commits.contents import contents_of
 from server.site.commits.grouping import Group
 from server.site.contents import Contents
-from server.storage.files import Signature, digest_of, signature_of
+from server.storage.files import Signature, signature_of
 from server.storage.git.commit_queue import Pending
 from server.storage.git.index import written_by_git
 from server.storage.git.refs import find_commit
 from server.storage.git.repository import Repository
-from server.storage.git.written import Basis, ByOthers, committed_by_others, is_on_disk
+from server.storage.git.written import (
+    Basis,
+    ByOthers,
+    committed_by_others,
+    is_on_disk,
+    is_replaced_on_disk,
+)
 from server.storage.intent import Write
 from server.storage.media import SIDECAR_SUFFIX
 
@@ -71,20 +77,12 @@ def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> lis
         content, basis = unseen[path].content, unseen[path].basis
         # A version that is in no commit was staged by a person: either an old version, or an edit after the
         # write.
-        is_earlier = any(tree.get(path) == file for tree in trees) or _is_replaced(root / path, basis)
+        is_earlier = any(tree.get(path) == file for tree in trees) or is_replaced_on_disk(root / path, basis)
         if is_earlier and (
             committed_by_others(repository, path, content, basis, head) is ByOthers.NOTHING_NEWER
         ):
             writes.append(_write(root, path, content))
     return writes
-
-
-def _is_replaced(file: Path, basis: Basis) -> bool:
-    """Whether the content of a file is a content that one of the uncommitted writes has replaced."""
-    try:
-        return digest_of(file.read_bytes()).hex() in basis.digests
-    except OSError:
-        return False
 
 
 def _write(root: Path, path: str, content: bytes | Path | None) -> Write:

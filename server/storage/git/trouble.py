@@ -34,7 +34,7 @@ _MENDING: tuple[tuple[str, str], ...] = (
         r"external filter|clean filter|filter-process|would be replaced by",
         "install the filter's program, or change .gitattributes",
     ),
-    (r"^git (commit|hook)", "to commit without hooks, run git commit --no-verify by hand"),
+    (r"^git (commit|hook)|aborted by hook", "to commit without hooks, run git commit --no-verify by hand"),
     (r"bad config", "fix .git/config"),
     (
         r"packed-refs|broken ref|is damaged: ",

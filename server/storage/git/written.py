@@ -7,6 +7,7 @@ determine whether the write must still be committed.
 import filecmp
 import os
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,9 +16,8 @@ from server.errors import CommitError
 from server.storage.files import digest_of
 from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.refs import are_commits
-from server.storage.git.repository import Repository
+from server.storage.git.repository import Repository, Staged
 
-ACTOR_TRAILER = "Bifolio-Actor: "  # a line with this prefix is in the message of every commit by Bifolio
 MISSING = ""  # in place of a digest, for a file that does not exist
 # If more commits than this changed a file, their versions are not compared with the digests.
 MAX_COMPARED_COMMITS = 50
@@ -57,34 +57,44 @@ def committed_by_others(
         return ByOthers.NOTHING_NEWER
     if not head or not are_commits(root, basis.commit):  # The commit may be gone after a rewrite of history.
         return ByOthers.NOTHING_NEWER
-    others = ("--invert-grep", f"--grep=^{ACTOR_TRAILER}", "--end-of-options", f"{basis.commit}..{head}")
-    commits = git_or_fail(root, "log", "--format=%H", *others, "--", path).split()
-    if not commits:
-        return ByOthers.NOTHING_NEWER
-    written = None if content is None else store_blob(root, path, content)
-    versions = [repository.versions(commit, [path])[path] for commit in commits[:MAX_COMPARED_COMMITS]]
-    if written in [version.id if version else None for version in versions]:
-        return ByOthers.THE_WRITE
-    if len(commits) > MAX_COMPARED_COMMITS:
-        return ByOthers.ANOTHER_VERSION
-    digests = (
-        _digest_in_commit(repository, commit, path) if version else MISSING
-        for commit, version in zip(commits, versions, strict=True)
-    )
-    is_newer = any(digest not in basis.digests for digest in digests)
-    return ByOthers.ANOTHER_VERSION if is_newer else ByOthers.NOTHING_NEWER
+    since = ("--end-of-options", f"{basis.commit}..{head}")
+    commits = git_or_fail(root, "log", "--format=%H", *since, "--", path).split()
+    written = store_blob(root, path, content) if commits and content is not None else None
+    result = ByOthers.NOTHING_NEWER
+    for commit in commits[:MAX_COMPARED_COMMITS]:  # newest first
+        version = repository.versions(commit, [path])[path]
+        if (version.id if version else None) == written:
+            return ByOthers.THE_WRITE
+        if _is_replaced(repository, commit, path, version, basis):
+            return result
+        result = ByOthers.ANOTHER_VERSION
+    return result
 
 
-def _digest_in_commit(repository: Repository, commit: str, path: str) -> str | None:
-    """Return the digest of a file in a commit, as git would check it out.
+def _is_replaced(
+    repository: Repository, commit: str, path: str, version: Staged | None, basis: Basis
+) -> bool:
+    """Return whether a file's version in a commit is one that the write replaced.
 
-    Return None if a git filter fails.
+    The file on disk may have been as in git's database, or as git checks it out.
     """
+    if version is None:
+        return MISSING in basis.digests
+    name = f"{commit}:{repository.full(path)}"
+    for filters in ("--filters", "blob"):
+        with suppress(CommitError):  # A filter may fail.
+            data = git_as_owner(repository.root, "cat-file", filters, name)
+            if digest_of(data).hex() in basis.digests:
+                return True
+    return False
+
+
+def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
+    """Return whether a file on disk has a version that the write replaced."""
     try:
-        data = git_as_owner(repository.root, "cat-file", "--filters", f"{commit}:{repository.full(path)}")
-    except CommitError:
-        return None
-    return digest_of(data).hex()
+        return digest_of(file.read_bytes()).hex() in basis.digests
+    except OSError:
+        return False
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
