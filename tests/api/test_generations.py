@@ -188,7 +188,7 @@ def test_a_schema_that_is_broken_meanwhile_changes_nothing_until_it_is_repaired(
     server.change(extra="integer")
     server.begun()
     write(server.root, {TYPE: "{"})
-    until(lambda: server.told("until this is fixed, the last good configuration is used") >= 1, 60)
+    until(lambda: server.told("Until this is fixed, the last good configuration is used") >= 1, 60)
     assert server.extras() <= {None, 0}
     server.change(extra="integer")
     until(lambda: server.extras() == {0}, 90)

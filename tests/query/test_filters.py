@@ -430,7 +430,7 @@ def test_unknown_keys_are_named_in_errors(
         ("filters[createdAt]=yesterday", "timestamp"),
         ("filters[createdAt]=2024-13-01", "timestamp"),
         ("filters[createdAt][$gt]=2023-02-29", "timestamp"),
-        ("filters[s][$eq][a]=1", "one value"),
+        ("filters[s][$eq][a]=1", "a single value"),
         ("filters[$or]=1", "list of conditions"),
         ("filters[$not]=1", "Invalid key 1"),
         ("filters[$not]=", "Invalid"),

@@ -135,8 +135,8 @@ def test_a_document_always_has_its_locale(api: Api) -> None:
         ("fields[]=", "Invalid key "),
         ("fields=title,", "Invalid key "),
         ("fields[page]=1", "Invalid fields parameter. Expected a string or an array of strings"),
-        ("_q[0]=x", "one value"),
-        ("_q=a&_q=b", "one value"),
+        ("_q[0]=x", "a single value"),
+        ("_q=a&_q=b", "a single value"),
     ],
 )
 def test_invalid_parameters_are_refused_everywhere(api: Api, query: str, words: str) -> None:
