@@ -22,9 +22,9 @@ ABOUT_OTHERS = re.compile(
     r"|not related to the entity"  # a component, by its id
     r"|control character|halves of surrogate|must be a valid email|new file must have"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
-    r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|ref, refId"
+    r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|refId"
     r"|Invalid key [^\"]* at (pics?|near)"  # in a target: what documents or files of its type do not say
-    r"|can't be written|refers to an operation"  # in a batch: paths, and what comes before
+    r"|A batch can't write to|refers to an operation"  # in a batch: paths, and what comes before
     r"|(field|locale)\W+ must be (null|one)"  # who is where: what the site has
     r"|must be (less|greater) than or equal to"  # a number that is written as text
 )
