@@ -237,11 +237,13 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read site.yaml and the schemas if they have changed. Return them, or None, and two sets of their paths.
+    """Read site.yaml and the schemas if they have changed. Return the new configuration and two sets of paths.
 
-    The first set contains the files that had changed just before they were read, so they could change again
-    without getting a different signature. The second set contains all others. If a file is invalid, the last
-    valid configuration is returned, with a problem.
+    The configuration is None if no file has changed.
+
+    The first set contains files that must be read again at the next scan: they had just changed, so another
+    change might not give them a different signature. The second set contains all other files. If a file is
+    invalid, the result is the last valid configuration, with a problem for the invalid file.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)

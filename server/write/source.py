@@ -61,7 +61,10 @@ class Masked:
 
 
 def mask_of(number: int) -> Plain:
-    """Return the mask for the password with this number. Numbers begin at 0."""
+    """Return the placeholder that replaces a password when a document's text is shown.
+
+    `number` is the position of the password among the passwords in the document, beginning at 0.
+    """
     return Plain(f"(hidden {number + 1})")
 
 

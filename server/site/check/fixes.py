@@ -109,8 +109,8 @@ def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
     """Correct mistyped words in a site.yaml or schema that is so broken that the site can't be opened.
 
-    Because the settings are unknown, the change is neither committed nor pushed, as if a person had edited
-    the files. Raises any exception from the journal.
+    Like an edit by hand, the change is not committed: the settings for commits can't be read. Raises any
+    exception from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():

@@ -17,10 +17,10 @@ MAX_COMMITS = 20_000  # Only this many of the newest commits are searched.
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """The current name of a document or media file that was renamed.
+    """A rename of a document or media file.
 
-    `commit` is the id of the commit in which the old name was replaced, or "" if that is not committed.
-    `alike` is the similarity between the old and the new content in percent.
+    `name` is its current name. `commit` is the id of the commit that made the rename, or "" if the rename is
+    not committed yet. `alike` is the similarity between the old and the new content, in percent.
     """
 
     name: str
