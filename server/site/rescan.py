@@ -237,7 +237,7 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read site.yaml and the schemas if they have changed. Return the new configuration and two sets of paths.
+    """Read site.yaml and the schemas if they have changed. Return the configuration and two sets of paths.
 
     The configuration is None if no file has changed.
 

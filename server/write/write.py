@@ -87,9 +87,9 @@ class Writer:
         return self._merge(address).base
 
     def replaced(self, address: Address) -> list[Document]:
-        """Return the versions of a document that an update replaces.
+        """Return the stored versions of a document that an update may overwrite: published, draft, or both.
 
-        The update starts from the last of them.
+        The update changes the values of the last version in the list.
         """
         merge = self._merge(address)
         versions = (merge.base,) if address.draft else (merge.published, merge.draft)

@@ -44,7 +44,7 @@ class Merge:
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """Return the counts for a content type or for the media library."""
+        """Return the counts of imported items for a content type or for the media library."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
