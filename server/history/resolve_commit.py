@@ -9,7 +9,7 @@ from server.storage.git.log import CommitLog
 from server.storage.git.refs import commit_at, find_commit, head_commit, read_time
 from server.storage.git.repository import place_mark
 
-NO_GIT_MESSAGE = "git, which the site's history requires, is not installed or not in PATH"
+NO_GIT_MESSAGE = "git is not installed or not in PATH; the site's history requires git"
 NO_REPOSITORY_MESSAGE = (
     "The site is not in a git repository; run git init -b main in the site's folder and commit the files "
     "first"

@@ -67,8 +67,14 @@ def test_the_answer_to_a_write_populates_what_it_asks_for(api: Api) -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ("article: nope", "site.yaml:3:14: api.populate.article: Invalid key nope. Write it as"),
-        ("article: {author: {nope: 1}}", "site.yaml:3:5: api.populate.article: Invalid key nope at author"),
+        (
+            "article: nope",
+            "site.yaml:3:14: api.populate.article is not a valid populate value: Invalid key nope. Use",
+        ),
+        (
+            "article: {author: {nope: 1}}",
+            "site.yaml:3:5: api.populate.article is not a valid populate value: Invalid key nope at author",
+        ),
     ],
 )
 def test_what_no_request_may_have_is_refused(tmp_path: Path, said: str, message: str) -> None:

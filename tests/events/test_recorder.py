@@ -413,4 +413,4 @@ def test_what_fails_is_tried_again_less_and_less_often(
     background.start()
     time.sleep(1.5)
     background.stop()
-    assert 1 < len([line for line in caplog.messages if "could not be recorded" in line]) < 6
+    assert 1 < len([line for line in caplog.messages if "can't be recorded" in line]) < 6
