@@ -23,7 +23,7 @@ def conflict(cluster: Cluster, record: Record) -> Iterator[str]:
 
     def waits(machine: Machine) -> dict[str, Any]:
         found = ask(machine, "GET", "/_health/ready", **headers).body["data"]["push"]
-        return found if "Changed on both sides" in found["reason"] else {}
+        return found if "The same values were changed here and on the git remote" in found["reason"] else {}
 
     machines = cluster.machines[:2]
     cluster.remote.kill()
