@@ -23,8 +23,8 @@ FILES: dict[str, str | bytes] = {
     **collection("note", {"title": STRING, "hidden": {"type": "string", "private": True}}, drafts=True),
     **collection("home", {"title": STRING}, single=True),
     "content/notes/a.json": '{"title": "A", "hidden": "s3cret-value"}',
-    "content/notes/a.draft.json": '{"title": "A, not yet", "hidden": "s3cret-value"}',
-    "content/notes/d.draft.json": '{"title": "D, not yet"}',
+    "content/notes/a.draft.json": '{"title": "A, yet unrevealed", "hidden": "s3cret-value"}',
+    "content/notes/d.draft.json": '{"title": "D, yet unrevealed"}',
     "content/home.json": '{"title": "Home"}',
     "content/uploads/a.txt": "text",
     "content/uploads/page.html": "<script>alert(1)</script>",
@@ -146,7 +146,7 @@ def test_who_may_do_what(api: Api, who: str, method: str, path: str) -> None:
         assert answer.status == 403, answer.body
     assert b"s3cret-value" not in answer.raw
     if "note.readDraft" not in (may or ()):
-        assert b"not yet" not in answer.raw
+        assert b"yet unrevealed" not in answer.raw
 
 
 PRIVATE = (
@@ -159,9 +159,9 @@ PRIVATE = (
     "populate=hidden",
     "populate=*",
     "_q=s3cret-value",
-    "filters[title][$contains]=not yet",
-    "_q=not yet",
-    "filters[title]=D, not yet",
+    "filters[title][$contains]=yet unrevealed",
+    "_q=yet unrevealed",
+    "filters[title]=D, yet unrevealed",
     "sort=title",
 )
 
@@ -174,7 +174,7 @@ def test_what_is_private_or_a_draft_is_told_to_nobody(api: Api, who: str, query:
     for path in (*asked, "/openapi.json", "/api/notes/d"):
         for headers in ({}, {"Strapi-Response-Format": "v4"}):
             answer = api.get(path, who, headers=headers)
-            found = answer.raw.replace(quote("not yet").encode(), b"")
+            found = answer.raw.replace(quote("yet unrevealed").encode(), b"")
             assert b"s3cret-value" not in found.replace(query.encode(), b""), path
             if answer.status == 200 and path.startswith("/api/notes") and who != "custom":
                 data = answer.data if isinstance(answer.data, list) else [answer.data]
@@ -438,4 +438,4 @@ def test_no_request_is_answered_with_an_error_that_nobody_expected(other_api: Ap
             assert answer.body["error"]["status"] == answer.status
         assert b"argon2" not in answer.raw, asked
         assert b"s3cret-value" not in answer.raw, asked
-        assert b"not yet" not in answer.raw or who not in ("public", "cut"), asked
+        assert b"yet unrevealed" not in answer.raw or who not in ("public", "cut"), asked
