@@ -317,6 +317,18 @@ def test_somebody_commits_while_a_hook_runs(made: Callable[..., Api], name: str)
     sound(api.root)
 
 
+def test_somebody_commits_a_file_that_a_hook_changes(made: Callable[..., Api]) -> None:
+    """Their version is not replaced: the hook runs again."""
+    api = made({"notes.txt": "0\n"})
+    blob = "$(echo hooked | git hash-object -w --stdin)"
+    stage = f"[ -e .git/done ] || git update-index --cacheinfo 100644,{blob},notes.txt"
+    hook(api.root, "pre-commit", f"{stage}\n{commit_beside(api, 'notes.txt', 'by hand')}")
+    answer = rename(api, "New")
+    assert answer.headers["Bifolio-Commit"] == head(api.root)
+    assert git(api.root, "show", "HEAD:notes.txt") == "by hand"
+    assert (changed(api.root), status(api.root)) == (["M\tcontent/articles/walk.json"], "")
+
+
 def test_a_hook_runs_although_another_file_is_staged_in_part(made: Callable[..., Api]) -> None:
     api = made({"notes.txt": "0\n"})
     hook(api.root, "pre-commit", "exit 0")

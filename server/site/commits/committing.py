@@ -36,7 +36,7 @@ from server.storage.git.commit import (
     is_own_commit,
     prepare_by_git,
     prepare_commit,
-    rebase_by_git,
+    rebase,
     run_hook,
 )
 from server.storage.git.commit_queue import CommitQueue
@@ -52,7 +52,7 @@ from server.storage.git.refs import checked_out, find_commit, head_commit, is_an
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
-from server.storage.git.written import ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
+from server.storage.git.written import Basis, ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -390,9 +390,9 @@ class Committer:
                 if time.monotonic() > deadline:
                     raise CommitError(str(error)) from error
         self._log_places(group)
-        if commit:
-            self._log_lost_writes(repository, group, head, commit)
-        self._keep_overtaken(repository, group)
+        differing = {path for path, data in group.files.items() if not is_on_disk(self.root / path, data)}
+        if differing:
+            self._note_differing(repository, group, differing, head, commit)
         for write in group.writes:
             self.queue.finish(write.name, commit)
             if commit:
@@ -422,37 +422,26 @@ class Committer:
         changed = changes_of(repository, new, head)
         if not changed:
             return self._find_commit(repository, new, head)
-        if by_git:
-            return self._commit_with_hooks(repository, new, head, changed)
-        commit = prepare_commit(repository, new, head, changed)
-        with locked_index(repository, changed) as index:
-            if (now := repository.head()) != head:  # The branch can't move while the index is locked.
-                if changes_of(repository, new, now) != changed:
-                    raise CommitError("another program has committed the same files", overtaken=True)
-                head, commit = now, prepare_commit(repository, new, now, changed)
-            with self._unreverted():
-                self._publish(index, new, head, commit, changed)
-        return commit
-
-    def _commit_with_hooks(self, repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-        """Create a commit with hooks and signatures, and move the branch to it.
-
-        The hooks run without a lock. If somebody commits in the meantime, the commit is rebased.
-        """
-        commit = prepare_by_git(repository, new, head, changed)
+        # Hooks run here, without a lock. They may change more files, or undo all changes.
+        make, by_hooks = (prepare_by_git if by_git else prepare_commit), set[str]()
+        commit = make(repository, new, head, changed)
         if not commit:
             return ""
-        by_hooks = changed_files(self.root, head, commit) if head else {}
-        files = repository.versions(commit, {**changed, **by_hooks})
+        if by_git and head:
+            by_hooks = changed_files(self.root, head, commit).keys() - changed.keys()
+        files = repository.versions(commit, {*changed, *by_hooks}) if by_git else changed
         with locked_index(repository, files) as index:
-            if (now := repository.head()) != head:
-                if changes_of(repository, new, now) != changed:
+            if (now := repository.head()) != head:  # The branch can't move while the index is locked.
+                is_same = repository.versions(now, by_hooks) == repository.versions(head, by_hooks)
+                if is_same and changes_of(repository, new, now) == changed:
+                    head, commit = now, rebase(repository, new, commit, now, files, by_git=by_git)
+                if head != now or not commit:
                     raise CommitError("another program has committed the same files", overtaken=True)
-                head, commit = now, rebase_by_git(repository, new, commit, now, files)
             with self._unreverted():
                 self._publish(index, new, head, commit, changed)
-        with suppress(CommitError):  # git ignores the status of this hook, too.
-            run_hook(repository, {}, "post-commit")
+        if by_git:
+            with suppress(CommitError):  # git ignores the status of this hook, too.
+                run_hook(repository, {}, "post-commit")
         return commit
 
     def _commit_merge(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
@@ -539,23 +528,28 @@ class Committer:
                 self.root, write.path,
             )  # fmt: skip
 
-    def _keep_overtaken(self, repository: Repository, group: Group) -> None:
-        """Save contents that will not be committed, because others have committed a newer version of the
-        files.
-
-        They are saved in .bifolio/unsaved/. Raises CommitError and OSError.
+    def _note_differing(
+        self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
+    ) -> None:
+        """Log and keep the writes whose files on disk differ from what was written. Raises CommitError and
+        OSError.
         """
-        if group.last.alone:  # A merge, or the commit of a file that has been edited again.
-            return
-        head, bases = repository.head(), group.bases
-        last = {path: write for write in group.writes for path in write.files}
-        for path, write in last.items():
-            content = write.files[path]
-            if content is None or is_on_disk(self.root / path, content):
-                continue
+        bases = group.bases
+        if commit:
+            self._log_lost_writes(repository, group, paths, bases, before, commit)
+        if not group.last.alone:  # A merge, or the commit of a file that has been edited again.
+            self._keep_overtaken(repository, group, paths, bases)
+
+    def _keep_overtaken(
+        self, repository: Repository, group: Group, paths: Collection[str], bases: Mapping[str, Basis]
+    ) -> None:
+        """Save the writes that are not committed because others have committed a newer version."""
+        head, last = repository.head(), {path: write for write in group.writes for path in write.files}
+        for path in sorted(paths):
+            content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
-            if by_others is ByOthers.ANOTHER_VERSION:
-                kept = self.queue.put_aside(write, path)
+            if content is not None and by_others is ByOthers.ANOTHER_VERSION:
+                kept = self.queue.put_aside(last[path], path)
                 log.warning(
                     "%s: someone has committed a different version of %s before a write to it was committed; "
                     "the version of the write is in %s",
@@ -580,18 +574,21 @@ class Committer:
                 Concern.SUBMODULES, f"{nested} is in a different repository", "writes to it are not committed"
             )
 
-    def _log_lost_writes(self, repository: Repository, group: Group, before: str, commit: str) -> None:
+    def _log_lost_writes(
+        self,
+        repository: Repository,
+        group: Group,
+        paths: Collection[str],
+        bases: Mapping[str, Basis],
+        before: str,
+        commit: str,
+    ) -> None:
         """Log which files a git command has overwritten before their write was committed."""
         later = (write for write in self.queue.pending() if write.name > group.last.name)
         # These files were changed again through the API.
         again = {path for write in later for path in write.files}
-        others = [
-            path
-            for path, data in group.files.items()
-            if path not in again and not is_on_disk(self.root / path, data)
-        ]
-        for path, file in repository.versions(before, others).items() if others else ():
-            if holds(repository, path, file) or is_replaced_on_disk(self.root / path, group.bases[path]):
+        for path, file in repository.versions(before, sorted(set(paths) - again)).items():
+            if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(
                     "%s: %s has an earlier version again, for example because of a git command; "
                     "the write is in commit %s; to restore it: git restore %s",

@@ -8,8 +8,8 @@ moved to the new commit (`storage.git.index`).
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -218,44 +218,51 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
     rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
-    environment = _environment(new, index)
-    try:
+    with _own_files(repository, new) as environment:
         copy_index(repository, index)  # With the times of the files, so that hooks need not read all of them.
         base = ("--reset", head) if head else ("--empty",)
         git_as_owner(repository.root, "read-tree", *base, environment=environment)
         set_files(repository, changed, index)
         message.write_bytes(new.message.encode())
-        run_hook(repository, environment, "pre-merge-commit" if new.joins else "pre-commit")
-        run_hook(
-            repository, environment, "prepare-commit-msg", str(message), "merge" if new.joins else "message"
-        )
+        kinds = ("pre-merge-commit", "merge") if new.joins else ("pre-commit", "message")
+        run_hook(repository, environment, kinds[0])
+        run_hook(repository, environment, "prepare-commit-msg", str(message), kinds[1])
         run_hook(repository, environment, "commit-msg", str(message))
         return _commit_tree(repository, new, head, environment)
-    finally:
-        index.unlink(missing_ok=True)
-        message.unlink(missing_ok=True)
 
 
-def rebase_by_git(repository: Repository, new: NewCommit, commit: str, head: str, files: Tree) -> str:
-    """Create a commit from `prepare_by_git` again, on top of a different commit. Hooks don't run again.
+def rebase(
+    repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
+) -> str:
+    """Create a prepared commit again, on top of a different commit. Hooks don't run again.
 
-    `files` are the files that the commit changes. Return the id of the new commit.
+    `files` are the files that the commit changes. Return the id of the new commit, or "" if `head` already
+    contains these files. `by_git` means that the commit is from `prepare_by_git`.
+    """
+    if not by_git:
+        return prepare_commit(repository, new, head, files)
+    with _own_files(repository, new) as environment:
+        git_as_owner(repository.root, "read-tree", head, environment=environment)
+        set_files(repository, files, repository.folder / OWN_INDEX)
+        message = git_as_owner(repository.root, "log", "-1", "--format=%B", commit)
+        (repository.folder / _MESSAGE_FILE).write_bytes(message)
+        return _commit_tree(repository, new, head, environment)
+
+
+@contextmanager
+def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
+    """Context manager: yield the environment for git commands that create a commit with a separate index.
+
+    On exit, delete the index and the message.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
-    environment = _environment(new, index)
+    author = new.author.environment("AUTHOR", new.authored)
+    committer = new.committer.environment("COMMITTER", new.committed)
     try:
-        git_as_owner(repository.root, "read-tree", head, environment=environment)
-        set_files(repository, files, index)
-        message.write_bytes(git_as_owner(repository.root, "log", "-1", "--format=%B", commit))
-        return _commit_tree(repository, new, head, environment)
+        yield {"GIT_INDEX_FILE": str(index), **author, **committer}
     finally:
         index.unlink(missing_ok=True)
         message.unlink(missing_ok=True)
-
-
-def _environment(new: NewCommit, index: Path) -> dict[str, str]:
-    author = new.author.environment("AUTHOR", new.authored)
-    return {"GIT_INDEX_FILE": str(index), **author, **new.committer.environment("COMMITTER", new.committed)}
 
 
 def _commit_tree(repository: Repository, new: NewCommit, head: str, environment: dict[str, str]) -> str:
