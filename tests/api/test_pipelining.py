@@ -128,13 +128,18 @@ def requests(count: int) -> bytes:
     return b"".join(GET % n for n in range(count))
 
 
+async def leave_unread(server: Server, client: socket.socket, last: bytes = b"") -> None:
+    """Send 60 requests, and wait until the server has handled as many as it does without being read."""
+    await send(client, requests(60) + last)
+    await until(lambda: server.handled > 0)
+    await settle()
+
+
 def test_unread_responses_delay_the_next_requests() -> None:
     async def go() -> None:
         server = Server()
         async with connected(server) as client:
-            await send(client, requests(60))
-            await until(lambda: server.handled > 0)
-            await settle()
+            await leave_unread(server, client)
             assert server.handled < 10
             assert paths(await read(client, 60)) == list(range(60))
             await send(client, GET % 7)  # The connection continues to work.
@@ -191,11 +196,10 @@ def test_waiting_requests_are_handled_before_the_connection_closes(end: str) -> 
         elif end == "malformed":
             last = b"\0\r\n\r\n"
         async with connected(server) as client:
-            await send(client, requests(60) + last)
+            await leave_unread(server, client, last)
             if end == "eof":
                 client.shutdown(socket.SHUT_WR)
-            await until(lambda: server.handled > 0)
-            await settle()
+                await settle()
             server.connections[0].check(asyncio.get_running_loop().time() + 45)  # It is not idle.
             assert server.handled < 10
             data = await read(client)
@@ -209,9 +213,7 @@ def test_a_retiring_server_ends_after_the_next_response() -> None:
     async def go() -> None:
         server = Server()
         async with connected(server) as client:
-            await send(client, requests(60))
-            await until(lambda: server.handled > 0)
-            await settle()
+            await leave_unread(server, client)
             handled, server.retiring = server.handled, True
             server.connections[0].end()
             assert paths(await read(client)) == list(range(handled + 1))
@@ -223,9 +225,7 @@ def test_a_client_that_leaves_ends_its_waiting_requests() -> None:
     async def go() -> None:
         server = Server()
         async with connected(server) as client:
-            await send(client, requests(60))
-            await until(lambda: server.handled > 0)
-            await settle()
+            await leave_unread(server, client)
             handled = server.handled
             client.close()
             await until(lambda: not server.connections[0].is_open)

@@ -89,38 +89,32 @@ class Body:
         self._receiver = receiver
         self.file: IO[bytes] = BytesIO()
         self.length = 0
-        self._reserved = self._in_memory = 0
+        self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append data to the body. If there is not enough memory for it, move the body to a file. Raises
-        BusyError and OSError.
-        """
+        """Append a part to the body. Raises BusyError and OSError."""
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
         if isinstance(self.file, BytesIO):
-            if self._in_memory + size > MAX_MEMORY_BYTES or receiver.in_memory + size > MAX_ALL_MEMORY_BYTES:
-                self._move_to_disk()
-            else:
-                self._in_memory += size
-                receiver.in_memory += size
+            receiver.in_memory += size
+            if self._reserved > MAX_MEMORY_BYTES or receiver.in_memory > MAX_ALL_MEMORY_BYTES:
+                self._move_to_disk(self.file)
         self.file.write(chunk)
 
-    def _move_to_disk(self) -> None:
-        on_disk = TemporaryFile(dir=self._receiver.folder())  # noqa: SIM115
-        on_disk.write(self.file.getvalue())  # type: ignore[attr-defined]
-        self.file = on_disk
-        self._forget_memory()
-
-    def _forget_memory(self) -> None:
-        self._receiver.in_memory -= self._in_memory
-        self._in_memory = 0
+    def _move_to_disk(self, memory: BytesIO) -> None:
+        file = TemporaryFile(dir=self._receiver.folder())  # noqa: SIM115
+        file.write(memory.getbuffer())
+        self.file = file
+        self._receiver.in_memory -= self._reserved
 
     def close(self) -> None:
-        self.file.close()
-        self._forget_memory()
+        """Delete the body, and give its room back."""
+        if isinstance(self.file, BytesIO):
+            self._receiver.in_memory -= self._reserved
         self._receiver.release(self._reserved)
         self._reserved = 0
+        self.file.close()
 
     def __enter__(self) -> "Body":
         return self

@@ -175,8 +175,6 @@ class Connection(asyncio.BufferedProtocol):
 
     def on_message_begin(self) -> None:
         """Start a new request."""
-        if len(self._waiting) > MAX_PIPELINED_REQUESTS:  # `end_of_heads` did not find their ends.
-            self._is_last = True
         if self._is_last:
             raise _RefusedError(400)
         self._target, self._headers, self._in_head = b"", [], True

@@ -162,11 +162,11 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
         if size >= _PART_BYTES:
             del block  # While the client is not reading, only asyncio still has the part in memory.
             size = 0
-            yield _joined(blocks)
-    yield _joined(blocks)
+            yield _take_all(blocks)
+    yield _take_all(blocks)
 
 
-def _joined(blocks: list[bytes]) -> bytes:
+def _take_all(blocks: list[bytes]) -> bytes:
     """Return the blocks joined into one, and remove them from the list to free memory."""
     data = b"".join(blocks)
     blocks.clear()
