@@ -23,7 +23,7 @@ ENDINGS = (*MARKDOWN, *YAML, ".json", TOML)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a file's path says about its document: the content type, name, locale and draft status."""
+    """Content type, name, locale and draft status that follow from the path of a document's file."""
 
     type: Type
     name: str

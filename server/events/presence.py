@@ -39,8 +39,7 @@ _SLOT_BYTES = _LENGTH.size + MAX_ENTRY_BYTES
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """What a client is viewing: a document in a locale, and optionally a field in the document, as a dotted
-    path.
+    """Place that a client is viewing: a document in a locale, and optionally the dotted path of a field.
 
     `caller` is the actor's name. `kind` and `name` are what other people see, for example ("user", "ann").
     """

@@ -75,7 +75,7 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What happens to one item when an old list becomes a new list. `kind` has these values:
+    """Change to one item when an old list becomes a new list. `kind` has these values:
 
     - `stays`: the item is unchanged.
     - `changes`: the item at index `old` becomes `new`.

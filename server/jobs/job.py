@@ -77,7 +77,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a job receives for each run. Any thread may call `wake`, which makes the job run immediately."""
+    """Context for each run of a job. Any thread may call `wake`, which makes the job run immediately."""
 
     clock: Clock
     stopping: threading.Event

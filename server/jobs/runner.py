@@ -16,7 +16,7 @@ STOP_TIMEOUT_S = 5.0  # time limit for all jobs together
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is known about a job: the result of its last run, and the time of its next run, in seconds since
+    """State of a job: the result of its last run, and the time of its next run, in seconds since
     1970.
     """
 

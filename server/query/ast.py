@@ -95,7 +95,7 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """What to return from documents or components. If `fields` is None, all visible fields are returned."""
+    """Selection of fields and relations to return. If `fields` is None, all visible fields are returned."""
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER

@@ -17,7 +17,7 @@ Kind = Literal["collectionType", "singleType", "component"]
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """What Bifolio knows about one attribute type, such as `string`. `group` is defined in spec.md 2.3."""
+    """Description of an attribute type, such as `string`. `group` is defined in spec.md 2.3."""
 
     name: str
     group: Literal["string", "date", "number", "generic", "relation", "media", "component", "dynamiczone"]

@@ -27,7 +27,7 @@ ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
-    """What an open site is used for.
+    """Purpose for which a site is opened.
 
     - READ: for reading only. A write raises ReadOnlySiteError.
     - COMMAND: for reading and writing by a command. A server for the same site may be running at the same

@@ -1,4 +1,4 @@
-"""What a process has read from a site's files: site.yaml and schemas, entries, and the state of git.
+"""Data that a process has read from a site's files: site.yaml and schemas, entries, and the state of git.
 
 This module itself reads no files: the contents change only when records are applied. All workers that have
 applied the same records have the same contents.
@@ -21,7 +21,7 @@ from server.storage.store import Store
 
 @dataclass(slots=True)
 class Contents:
-    """What a process has read from the files of the site at `root`.
+    """Data that a process has read from the files of the site at `root`.
 
     - `entries` contains what was read from each document file and media file, by path.
     - `folders` are the problems with folders and symbolic links.

@@ -1,4 +1,4 @@
-"""What a process has read from a site's git repository: HEAD, the index, and the commit times of files."""
+"""Data read from a site's git repository by a process: HEAD, the index, and the commit times of files."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """What was read from a site's git repository. `folder` is the repository's folder, or None without git.
+    """Data read from a site's git repository. `folder` is the repository's folder, or None without git.
 
     `place` identifies the `.git` that was found. `head` changes when a commit is created or checked out.
     `index` changes when git writes its index. If `head` is None, git has failed, and everything must be read

@@ -19,7 +19,7 @@ log = logging.getLogger("bifolio")
 
 
 def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
-    """Return an entry that contains only the problem because of which a file can't be read."""
+    """Return an entry without a document, with the problem that prevents a file from being read."""
     try:
         signature_ = signature(os.stat(root / path))
     except OSError:

@@ -55,9 +55,7 @@ class Three:
 
     @property
     def action(self) -> str:
-        """What the merge does to the document: "create", "update" or "delete". It is "" if the merge does not
-        change the document.
-        """
+        """Return what the merge does to the document: "create", "update", "delete", or "" for no change."""
         if self.theirs is None:
             return "delete" if self.ours else ""
         if self.ours is None:

@@ -29,7 +29,7 @@ _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Authorship:
-    """Who sent a write, for its commit, and the commit message in the request, if there is one.
+    """Author of a write, and the commit message in the request, if there is one.
 
     These functions are called with the result of the write:
     - `addressed` returns the documents in the request as (uid, id). The message mentions only these

@@ -37,7 +37,7 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """What other people have committed to a file since Bifolio wrote it."""
+    """Relation between a write to a file and the commits of this file by others since then."""
 
     NOTHING_NEWER = "nothing, or only versions that the write replaced"
     THE_WRITE = "the version that was written"
