@@ -233,6 +233,7 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
 
 def test_what_the_server_refuses_is_told_at_its_field(form: Page, site: Studio) -> None:
     (site.root / "content/plains/two.md").write_text("---\ntitle: Other\nslug: other\n---\n")
+    until(lambda: "Other" in answer_to(form, site, "plains/two"))
     open_form(form, site, "plain/one")
     form.get_by_label("Title").fill("Typed")
     form.get_by_label("Slug").fill("other")

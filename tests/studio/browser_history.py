@@ -194,7 +194,7 @@ def test_a_version_shows_what_it_changed(form: Page, site: Studio) -> None:
     expect(parts).to_contain_text("Part 1 › Text")
     expect(parts).to_contain_text("Heading: Two Text: Another part.", use_inner_text=True)
     expect(parts).not_to_contain_text("secret")
-    expect(panel).to_contain_text("“subtitle” is not part")
+    expect(panel).to_contain_text("“subtitle” is no longer part")
     expect(panel.get_by_text("As the tables have it.")).to_be_visible()
     panel.get_by_role("button", name="All versions").click()
     expect(version(panel, "Bo")).to_be_focused()
@@ -300,7 +300,7 @@ def test_a_version_is_restored_whole_beside_what_is_not_saved(form: Page, site: 
     expect(question.get_by_role("listitem")).to_have_text(["Body", "Open", "Tags", "Cover", "Parts", "Data"])
     stays = "Your unsaved values stay in the form, next to the restored ones: Body."
     expect(question).to_contain_text(stays, use_inner_text=True)
-    expect(question).to_contain_text("“subtitle” is not part")
+    expect(question).to_contain_text("“subtitle” is no longer part")
     question.get_by_role("button", name="Restore").click()
     told(form, "Version restored")
     expect(form.get_by_role("textbox", name="Title")).to_have_value("Mine")

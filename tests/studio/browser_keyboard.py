@@ -11,7 +11,7 @@ from tests.servers import stop
 from tests.sites import collection, component, relation
 from tests.studio.browser_form import PNG, told
 from tests.studio.browser_sign_in import add_user
-from tests.studio.conftest import Page, Studio, expect
+from tests.studio.conftest import Page, Studio, answer_to, expect
 from tests.waiting import until
 
 ATTRIBUTES = {
@@ -226,6 +226,7 @@ def test_a_list_is_filtered_sorted_paged_and_selected(page: Page, paper: Path) -
 def test_a_deletion_leaves_the_focus_on_the_list(page: Page, site: Studio) -> None:
     name = "gone"
     (site.root / f"content/papers/{name}.md").write_text("---\ntitle: A gone one\n---\n")
+    until(lambda: "A gone one" in answer_to(page, site, "papers/gone"))
     page.goto(f"{site.url}/paper?sort=title:asc")
     page.get_by_role("rowheader", name="A gone one").wait_for()
     to(page, page.get_by_role("checkbox").nth(1))
