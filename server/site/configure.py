@@ -10,7 +10,7 @@ from pathlib import Path
 
 from server.config.model import FILE, Settings
 from server.config.reader import check_previews, check_subjects, read_settings
-from server.errors import GitError, SetupError, ValidationError
+from server.errors import GitError, SetupError, StorageError, ValidationError
 from server.formats.text_positions import line_and_column, nearest
 from server.paths import STATE_FOLDER, TYPES
 from server.problems import Problem
@@ -76,7 +76,7 @@ def first_configuration(root: Path) -> Configuration:
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
         check_state_folder(root)
-        with suppress(OSError), journal.writing():  # A read-only site can't be recovered.
+        with suppress(OSError, StorageError), journal.writing():  # A read-only site can't be recovered.
             journal.recover()
             queue.settle(root)
     return configure(root)

@@ -71,6 +71,7 @@ from server.storage.intent import Write
 from server.storage.journal import Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
+from server.storage.write_lock import MISSING_FOLDER
 
 # --- parts ----------------------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Site:
         give_back()
         self._loaded, self.replaced = True, {document.path: document for document in replaced}
         if replaced:
-            with suppress(OSError, BusyError), self._journal.writing():
+            with suppress(OSError, BusyError, StorageError), self._journal.writing():
                 self._recent.keep(replaced, self.state.schema)
         if self._journal.lock.number != writes:
             self.refresh()
@@ -315,7 +316,7 @@ class Site:
         """Write like `write`, but return the write's name in the commit queue instead of the commit's id."""
         began = time.perf_counter()
         if self.folder.is_gone():
-            raise StorageError("The site's folder is missing, so nothing can be written")
+            raise StorageError(MISSING_FOLDER)
         try:
             state_folder(self.root)
         except OSError as error:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from server.errors import StorageError
+from server.write.context import Context
 from tests.servers import stop
 from tests.site.test_state_folder import FILES, Server
-from tests.sites import write
+from tests.sites import load, write, write_to
 from tests.waiting import until
 
 
@@ -66,3 +68,19 @@ def test_only_a_site_takes_the_place_of_one_that_was_moved(server: Server) -> No
     copy.rename(server.root)
     until(lambda: server.titles == {"copied"})
     assert told(server, "Traceback") == 0
+
+
+def test_a_site_that_is_moved_during_a_write_gets_a_clear_error(tmp_path: Path) -> None:
+    site = load(tmp_path / "site", FILES)
+    away = tmp_path / "elsewhere"
+
+    def move_and_write(request: None, context: Context) -> None:
+        context.changeset.put("content/notes/one.md", "---\ntitle: lost\n---\n")
+        site.root.rename(away)
+
+    with pytest.raises(StorageError, match="folder is missing"):
+        write_to(site, move_and_write, None)
+    with pytest.raises(StorageError, match="folder is missing"):
+        site.record()  # The job that records changes in the event log.
+    assert not site.root.exists()
+    assert (away / "content/notes/one.md").read_text() == FILES["content/notes/one.md"]
