@@ -524,6 +524,23 @@ def test_connections_never_take_up_all_open_files(tmp_path: Path) -> None:
         stop(running.process)
 
 
+@pytest.mark.parametrize("sent", [b"", head("GET", "/api/notes")[:-2], head("GET", "/api/notes")])
+def test_a_client_with_all_connections_keeps_nobody_out(tmp_path: Path, sent: bytes) -> None:
+    few = "from server.api.serving import connection, http_server; "
+    few += "http_server.MAX_CONNECTIONS, connection.HEAD_TIMEOUT_S = 100, 600"
+    running = Server(tmp_path, few)
+    try:
+        with ExitStack() as stack, running.connect() as kept:
+            for _ in range(300):
+                greedy = socket.create_connection(("127.0.0.1", running.port), 60, ("127.0.0.2", 0))
+                stack.enter_context(greedy).sendall(sent)
+            assert running.put("meanwhile") == 200
+            kept.sendall(head("GET", "/api/notes/one", "Connection: close"))
+            assert b"meanwhile" in receive(kept)
+    finally:
+        stop(running.process)
+
+
 def costly(name: str) -> bytes:
     """A request that looks for many texts, none of which was ever asked for."""
     filters = "&".join(f"filters[$and][{n}][title][$notContainsi]={name}{n}" for n in range(90))

@@ -46,7 +46,7 @@ async def _take_slowly(host: str) -> None:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as listener:
         listener.setblocking(False)
-        acceptor = Acceptor(listener, lambda: Connection(server), 10)
+        acceptor = Acceptor(listener, lambda: Connection(server), 10, server.connections.close_idle)
         acceptor.start()
         with socket.create_connection(listener.getsockname()[:2], timeout=5) as client:
             port = client.getsockname()[1]

@@ -82,7 +82,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.name = ""  # the client's address and port
+        self.name = self.address = ""  # the client's address with and without the port
         self.is_open = True
         self.loop = asyncio.get_running_loop()
         self._since = self.loop.time()  # when the connection started to wait for the client; used by `check`
@@ -114,7 +114,8 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         client: Sequence[object] = transport.get_extra_info("peername") or ("", 0)
-        self.name = f"{bracketed(str(client[0]))}:{client[1]}"
+        self.address = str(client[0])
+        self.name = f"{bracketed(self.address)}:{client[1]}"
         self._environ = environ_of_connection(client, transport.get_extra_info("sockname") or ("", 0))
         self.server.opened(self)
 
@@ -270,6 +271,16 @@ class Connection(asyncio.BufferedProtocol):
         if self._turn is None and not self._waiting and not self._in_head:
             self._close()
 
+    @property
+    def idle_since(self) -> float | None:
+        """Return when the connection started to wait for a request, or None if it is not waiting."""
+        is_idle = self._turn is None and not self._waiting and not self._lingers
+        return self._since if is_idle else None
+
+    def drop(self) -> None:
+        """Close the connection, even if a part of a request has arrived. Unsent bytes are still sent."""
+        self._transport.close()
+
     def give_up(self) -> None:
         """Close the connection immediately. Unsent bytes are lost."""
         if self.is_open:  # asyncio can't abort a transport that is already closed.
@@ -286,7 +297,7 @@ class Connection(asyncio.BufferedProtocol):
             if now - self._since > LINGER_TIMEOUT_S:
                 self.give_up()
         elif self._turn is None and not self._waiting and now - self._since > HEAD_TIMEOUT_S:
-            self._transport.close()
+            self.drop()
 
     # --- internal -----------------------------------------------------------------------------------
 

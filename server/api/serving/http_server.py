@@ -15,6 +15,7 @@ is in memory.
 """
 
 import asyncio
+import heapq
 import logging
 import resource
 import signal
@@ -55,8 +56,9 @@ IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # The status that is logged if the client has disconnected.
 # Delay before a request is rejected because of overload. No thread is occupied during this delay.
 REFUSAL_PAUSE_S = 0.5
-# Limit for one process. When it is reached, new clients wait until another connection closes.
+# Limit for one process. When it is reached, idle connections are closed (see `Connections.close_idle`).
 MAX_CONNECTIONS = 4096
+CLOSED_AT_ONCE = 64  # More than one, because finding them takes a few milliseconds.
 RESERVED_FILES = 200  # Number of file descriptors that are reserved for purposes other than connections.
 CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
 BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that are waiting to be accepted.
@@ -96,6 +98,21 @@ class Connections:
                 if one is not None:
                     found[client] = one.unsent
         return found
+
+    def close_idle(self) -> None:
+        """Close the CLOSED_AT_ONCE connections that have waited longest for a request, all from the client
+        with the most connections. A client is one IPv4 address or one IPv6 /64 network.
+        """
+        clients = {address: network_of(address) for address in {one.address for one in self}}
+        by_client: dict[str, list[Connection]] = {}
+        for one in self:
+            by_client.setdefault(clients[one.address], []).append(one)
+        waiting: list[tuple[float, Connection]] = []
+        for one in max(by_client.values(), key=len, default=[]):
+            if (since := one.idle_since) is not None:
+                waiting.append((since, one))
+        for _, one in heapq.nsmallest(CLOSED_AT_ONCE, waiting, key=lambda found: found[0]):
+            one.drop()
 
     def give_up(self, clients: Collection[str]) -> None:
         """Close the clients' connections immediately. Unsent bytes are lost. Thread-safe."""
@@ -185,7 +202,8 @@ class HttpServer:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._ended, self._none_left = asyncio.Event(), asyncio.Event()
-        self._acceptor = Acceptor(self._listener, partial(Connection, self), most_connections())
+        make, make_room = partial(Connection, self), self._connections.close_idle
+        self._acceptor = Acceptor(self._listener, make, most_connections(), make_room)
         self._loop.add_signal_handler(signal.SIGTERM, self._end)
         self._check()
         self._acceptor.start()
@@ -212,6 +230,8 @@ class HttpServer:
         now = self._loop.time()
         for one in self._connections:
             one.check(now)
+        if self._acceptor.is_full:
+            self._connections.close_idle()
         self._loop.call_later(min(STALL_CHECK_INTERVAL_S, connection.HEAD_TIMEOUT_S / 4), self._check)
 
     # --- called by connections -------------------------------------------------------------------

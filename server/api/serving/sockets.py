@@ -34,12 +34,18 @@ class Acceptor:
     therefore accept the next connections.
     """
 
-    def __init__(self, listener: socket.socket, make: Callable[[], asyncio.BaseProtocol], most: int) -> None:
+    def __init__(
+        self,
+        listener: socket.socket,
+        make: Callable[[], asyncio.BaseProtocol],
+        most: int,
+        make_room: Callable[[], None],
+    ) -> None:
         """`make` is a function that creates the asyncio protocol for a new connection. `most` is the maximum
-        number of open connections.
+        number of open connections. When it is reached, `make_room` is called; it can close connections.
         """
         self._loop = asyncio.get_running_loop()
-        self._listener, self._make, self._room = listener, make, most
+        self._listener, self._make, self._room, self._make_room = listener, make, most, make_room
         self._connecting: set[asyncio.Task[Any]] = set()
         self._listens = self._stopped = False
 
@@ -53,6 +59,11 @@ class Acceptor:
         """Stop accepting connections in this process. Other processes continue."""
         self._stopped = True
         self._pause()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the maximum number of connections is open."""
+        return self._room <= 0
 
     def left(self) -> None:
         """Record that a connection was closed. If the maximum number had been reached, another connection can
@@ -79,6 +90,7 @@ class Acceptor:
         self._room -= 1
         if self._room <= 0:
             self._pause()
+            self._make_room()
         task = self._loop.create_task(self._connect(connection))
         self._connecting.add(task)
         task.add_done_callback(self._connecting.discard)
