@@ -56,14 +56,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Prepared(Generic[Result]):
-    """A change that was prepared for a state: the files to write, its result, and whether it took long to
-    prepare.
+    """A change that was prepared for a state: the files to write, its result, and how much processor time its
+    preparation took, including git commands.
     """
 
     state: State
     changeset: Changeset
     result: Result
-    took_long: bool
+    cpu_s: float
 
 
 class Overtaken(Exception):

@@ -59,6 +59,7 @@ from server.site.writing.preparing import (
     Request,
     Result,
     SpeculativeWrite,
+    may_lock,
     prepare_on,
 )
 from server.storage.changeset import Changeset
@@ -322,12 +323,12 @@ class Site:
         except OSError as error:
             raise StorageError(f"The site can't be written to: {error.strerror}") from error
 
-        def attempt(changeset: Changeset) -> tuple[tuple[Change, str], State, Result]:
+        def attempt(changeset: Changeset, is_last: bool) -> tuple[tuple[Change, str], State, Result]:
             prepared = self._prepare((prepare, request), changeset)
             with self._locked():
                 self._apply_other_servers()
                 if not prepared.state.shows_same_content(self.state):
-                    if prepared.took_long:
+                    if not may_lock(prepared, is_last=is_last):
                         raise Overtaken()
                     changeset.clear()
                     prepared = self._prepare((prepare, request), changeset)
@@ -345,21 +346,25 @@ class Site:
         """Return the changes that `write` would make, and the result of `prepare`. Raises the same errors."""
         ahead = ahead or SpeculativeWrite()
 
-        def attempt(changeset: Changeset) -> tuple[list[Write], Result]:
+        def attempt(changeset: Changeset, is_last: bool) -> tuple[list[Write], Result]:
             prepared = self._prepare((prepare, request), changeset, ahead)
             self._journal.check(writes := writes_of(self._contents, changeset, ahead.chain))
             return writes, prepared.result
 
         return self._try(attempt, ahead)
 
-    def _try(self, attempt: Callable[[Changeset], Result], ahead: SpeculativeWrite | None = None) -> Result:
-        """Call `attempt` with a new changeset. Retry if the site has changed or a git command is running."""
+    def _try(
+        self, attempt: Callable[[Changeset, bool], Result], ahead: SpeculativeWrite | None = None
+    ) -> Result:
+        """Call `attempt` with a new changeset, and with whether it is the last attempt. Retry if the site has
+        changed or a git command is running.
+        """
         attempts_left, deadline = MAX_ATTEMPTS, time.monotonic() + WRITE_GIT_TIMEOUT_S
         while True:
             changeset = Changeset(self.root, ahead.chain if ahead else None)
             try:
                 self.catch_up()
-                return attempt(changeset)
+                return attempt(changeset, attempts_left == 1)
             except GitBusyError:
                 self._wait_for_git(deadline)
                 if time.monotonic() > deadline:

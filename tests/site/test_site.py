@@ -228,28 +228,33 @@ def is_locked(site: Site) -> bool:
     return False
 
 
-@pytest.mark.parametrize("disturbed", [2, 9])
-def test_a_write_that_takes_long_is_never_prepared_under_the_lock(
-    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int
+@pytest.mark.parametrize(
+    ("disturbed", "limit_s", "held"),
+    [(2, 0, [False] * 3), (9, 0, [False] * 4), (9, 9, [False] * 4 + [True])],
+    ids=["overtaken twice", "refused", "finished under the lock"],
+)
+def test_a_write_that_takes_long_is_prepared_under_the_lock_only_at_last(
+    make_site: MakeSite, monkeypatch: pytest.MonkeyPatch, disturbed: int, limit_s: float, held: list[bool]
 ) -> None:
     monkeypatch.setattr("server.site.writing.preparing.MAX_LOCKED_CPU_S", 0)
+    monkeypatch.setattr("server.site.writing.preparing.MAX_LOCKED_CPU_AT_LAST_S", limit_s)
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:
         locked.append(is_locked(site))
-        if len(locked) <= disturbed:  # Somebody else changes the site.
+        if len(locked) <= disturbed and not locked[-1]:  # Somebody else changes the site.
             write = f"---\ntitle: {len(locked)}\n---\n"
             write_to(site, lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
 
-    if disturbed == 2:
+    if disturbed == 2 or limit_s:
         write_to(site, prepare, None)
-        assert locked == [False, False, False]
-        assert titles(site) == {"one": "One", "two": "2", "three": "Three"}
+        assert locked == held
+        assert titles(site) == {"one": "One", "two": str(min(disturbed, 4)), "three": "Three"}
         return
     with pytest.raises(BusyError, match="while this write was being prepared; try again") as refused:
         write_to(site, prepare, None)
-    assert locked == [False] * 4
+    assert locked == held
     assert refused.value.retry_s
     assert titles(site) == {"one": "One", "two": "4"}
 

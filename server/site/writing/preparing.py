@@ -21,9 +21,12 @@ Request = TypeVar("Request")
 Result = TypeVar("Result")
 Prepare = Callable[[Request, Context], Result]
 Preparation = tuple[Prepare[Request, Result], Request]
-# If preparing a change takes more processor time than this (including git commands), it is never prepared
-# while the write lock is held.
+# If preparing a change takes more processor time than this (including git commands), it is prepared while the
+# write lock is not held.
 MAX_LOCKED_CPU_S = 0.05
+# The last attempt may take this long while the write lock is held. Otherwise, a large batch would never
+# succeed while other servers keep writing.
+MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 
 class Arbiter(Protocol):
@@ -83,7 +86,14 @@ def prepare_on(
     prepare, request = change
     result = prepare(request, context)
     changeset.require_sound()
-    return Prepared(state, changeset, result, _seconds_spent() - began > MAX_LOCKED_CPU_S)
+    return Prepared(state, changeset, result, _seconds_spent() - began)
+
+
+def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
+    """Whether a change can be prepared again while the write lock is held. `is_last` is whether the write
+    fails otherwise.
+    """
+    return prepared.cpu_s <= (MAX_LOCKED_CPU_AT_LAST_S if is_last else MAX_LOCKED_CPU_S)
 
 
 def _seconds_spent() -> float:
