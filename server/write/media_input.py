@@ -15,7 +15,7 @@ from server.schema.model import UPLOAD
 from server.storage.media import media_key
 from server.write.body_values import shown
 from server.write.faults import Fault
-from server.write.relation_input import OPERATIONS, refuse_operations
+from server.write.relation_input import OPERATIONS, require_known_operations
 
 # Other keys of media files in Strapi. Clients may send them back to Bifolio, so they are ignored.
 _IGNORED_KEYS = frozenset(
@@ -54,7 +54,7 @@ class MediaInput:
         """Return the upload paths after the operations `disconnect` and `connect`, or only after `set` if it
         is given.
         """
-        refuse_operations(dict(value), path)
+        require_known_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
         if value.get("set") is not None or ("set" in value and not added and not removed):
             return self._files(value["set"], path, known=False)

@@ -187,7 +187,7 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
     # Strapi ignores other keys in this side of a morph relation.
     if not (attribute.morph and attribute.derived):
-        refuse_operations(value, path)
+        require_known_operations(value, path)
     targets_set = None
     if value.get("set") is not None:
         targets_set = tuple(resolve(attribute, item, path, True) for item in _items(value["set"]))
@@ -232,7 +232,7 @@ def divide_by_locale(
     }
 
 
-def refuse_operations(value: dict[str, Any], path: KeyPath) -> None:
+def require_known_operations(value: dict[str, Any], path: KeyPath) -> None:
     """Raise ValidationError if an object contains a key other than `set`, `connect`, `disconnect` and
     `options`.
     """
