@@ -69,10 +69,9 @@ from server.storage.git.times import CommitTimes
 from server.storage.git.trouble import Concern, trouble_log
 from server.storage.images.cache import ImageCache
 from server.storage.intent import Write
-from server.storage.journal import Journal
+from server.storage.journal import MISSING_FOLDER, Journal
 from server.storage.media import media_key, upload_path
 from server.storage.recent_versions import RecentVersions
-from server.storage.write_lock import MISSING_FOLDER
 
 # --- parts ----------------------------------------------------------------------------------------
 

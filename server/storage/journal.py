@@ -35,6 +35,7 @@ from server.storage.links import BROKEN_LINK, inner_path, may_lead
 from server.storage.recovery import RECORD_SUFFIX, UNDONE_SUFFIX, Recovery
 from server.storage.write_lock import WriteLock
 
+MISSING_FOLDER = "The site's folder is missing, so nothing can be written"
 _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faster than syncing each.
 
 
@@ -57,8 +58,16 @@ class Journal:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Context manager: hold the site's write lock. Raises BusyError if waiting for it takes too long."""
-        with self.lock.held():
+        """Context manager: hold the site's write lock. Raises BusyError if waiting for it takes too long, and
+        StorageError if it can't be used, for example because the site's folder was moved.
+        """
+        with ExitStack() as held:
+            try:
+                held.enter_context(self.lock.held())
+            except FileNotFoundError as error:
+                raise StorageError(MISSING_FOLDER) from error
+            except OSError as error:
+                raise StorageError(f"The site's write lock can't be acquired: {error.strerror}") from error
             yield
 
     @property

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from server.errors import BusyError, StorageError
+from server.errors import BusyError
 from server.storage.file_lock import FileLock
 
-MISSING_FOLDER = "The site's folder is missing, so nothing can be written"
 LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is considered hung and is replaced.
 
 
@@ -35,7 +34,7 @@ class WriteLock:
     @contextmanager
     def held(self, seconds: float = LOCK_TIMEOUT_S) -> Iterator[None]:
         """Context manager: hold the write lock. Raises BusyError if it can't be acquired within `seconds`.
-        Raises StorageError if neither the folder nor the file can be locked.
+        Raises OSError if neither the folder nor the file can be locked.
         """
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
@@ -46,7 +45,7 @@ class WriteLock:
                     refused = _acquire(FileLock(self.path), deadline, turn)
                     error = _acquire(FileLock(self.root, is_folder=True), deadline, held)
                     if error and refused:
-                        raise _failure(error) from error
+                        raise error
                     if error:
                         held.push(turn.pop_all())
                 yield
@@ -86,9 +85,3 @@ def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None
         return error
     held.callback(lock.release)
     return None
-
-
-def _failure(error: OSError) -> StorageError:
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return StorageError(MISSING_FOLDER)
-    return StorageError(f"The site's write lock can't be acquired: {error.strerror}")
