@@ -290,6 +290,20 @@ def test_a_write_that_somebody_has_committed_and_changed_is_complete(made: Make)
     assert (api.site.committer.queue.pending(), unsaved(api)) == ([], [])
 
 
+def test_a_write_is_committed_although_somebody_has_committed_a_later_write(
+    made: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    api = made(EACH.replace("each", "1h"))
+    api.token("second", "full-access")
+    put(api, title="New")
+    api.put("/api/articles/walk", {"title": "Newer"}, who="second")
+    git(api.root, "commit", "-qam", "by hand")
+    api.site.committer.flush()
+    titles = [json.loads(git(api.root, "show", f"HEAD~{back}:{WALK}"))["title"] for back in range(3)]
+    assert titles == ["Newer", "New", "Newer"]
+    assert (file(api)["title"], status(api), unsaved(api), caplog.text) == ("Newer", "", [], "")
+
+
 def test_a_file_that_git_removes_at_the_same_time_is_written_again(
     made: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

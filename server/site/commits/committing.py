@@ -52,7 +52,7 @@ from server.storage.git.refs import checked_out, find_commit, head_commit, is_an
 from server.storage.git.repository import Repository, Tree, repository_of
 from server.storage.git.tree import changed_files
 from server.storage.git.trouble import Concern, trouble_log
-from server.storage.git.written import Basis, ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
+from server.storage.git.written import ByOthers, committed_by_others, is_on_disk, is_replaced_on_disk
 from server.storage.intent import Write
 
 log = logging.getLogger("bifolio")
@@ -412,7 +412,7 @@ class Committer:
             last.joins,
             last.ready,
             exact=last.exact,
-            bases=group.bases,
+            bases=group.bases(self.queue.pending()),
         )
 
     def _make_commit(self, repository: Repository, new: NewCommit, head: str, *, by_git: bool) -> str:
@@ -534,17 +534,15 @@ class Committer:
         """Log and keep the writes whose files on disk differ from what was written. Raises CommitError and
         OSError.
         """
-        bases = group.bases
         if commit:
-            self._log_lost_writes(repository, group, paths, bases, before, commit)
+            self._log_lost_writes(repository, group, paths, before, commit)
         if not group.last.alone:  # A merge, or the commit of a file that has been edited again.
-            self._keep_overtaken(repository, group, paths, bases)
+            self._keep_overtaken(repository, group, paths)
 
-    def _keep_overtaken(
-        self, repository: Repository, group: Group, paths: Collection[str], bases: Mapping[str, Basis]
-    ) -> None:
+    def _keep_overtaken(self, repository: Repository, group: Group, paths: Collection[str]) -> None:
         """Save the writes that are not committed because others have committed a newer version."""
         head, last = repository.head(), {path: write for write in group.writes for path in write.files}
+        bases = group.bases(self.queue.pending())  # after `head`, so that no committed write is missing
         for path in sorted(paths):
             content = last[path].files[path]
             by_others = committed_by_others(repository, path, content, bases[path], head)
@@ -575,18 +573,13 @@ class Committer:
             )
 
     def _log_lost_writes(
-        self,
-        repository: Repository,
-        group: Group,
-        paths: Collection[str],
-        bases: Mapping[str, Basis],
-        before: str,
-        commit: str,
+        self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
         """Log which files a git command has overwritten before their write was committed."""
-        later = (write for write in self.queue.pending() if write.name > group.last.name)
+        pending = self.queue.pending()
+        bases = group.bases(pending)
         # These files were changed again through the API.
-        again = {path for write in later for path in write.files}
+        again = {path for write in pending if write.name > group.last.name for path in write.files}
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(

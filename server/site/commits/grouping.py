@@ -1,5 +1,7 @@
 """Division of the writes in the commit queue into commits, and the times when the commits are due."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 from server.site.commits.message import summary, with_trailers
 from server.storage.files import digest_of
 from server.storage.git.commit_queue import Pending
-from server.storage.git.written import Basis
+from server.storage.git.written import MISSING, Basis
 
 
 @dataclass(slots=True)
@@ -24,28 +26,38 @@ class Group:
     def files(self) -> dict[str, bytes | Path | None]:
         return {path: content for write in self.writes for path, content in write.files.items()}
 
-    @property
-    def bases(self) -> dict[str, Basis]:
-        """Return, for each file, which versions the writes have replaced (see `Basis`).
+    def bases(self, pending: Iterable[Pending]) -> dict[str, Basis]:
+        """Return, for each file, which versions the writes have replaced, and which versions later writes
+        among the `pending` ones have written (see `Basis`).
 
-        The digests include those of the contents that the writes themselves have written.
+        The digests of replaced versions include those of the contents that the writes themselves have
+        written.
         """
         commits: dict[str, str] = {}
-        digests: dict[str, set[str]] = {}
+        digests: dict[str, set[str]] = defaultdict(set)
         for write in self.writes:
             for path, content in write.files.items():
                 commits.setdefault(path, write.base)
-                known = digests.setdefault(path, set())
                 if path in write.replaced:
-                    known.add(write.replaced[path])
+                    digests[path].add(write.replaced[path])
                 if isinstance(content, bytes):
-                    known.add(digest_of(content).hex())
-        return {path: Basis(commit, digests[path]) for path, commit in commits.items()}
+                    digests[path].add(digest_of(content).hex())
+        later: dict[str, set[str]] = defaultdict(set)
+        for write in pending:
+            for path in write.files.keys() & commits.keys() if write.name > self.last.name else ():
+                later[path] |= _digest(write.files[path])
+        return {path: Basis(commit, digests[path], later[path]) for path, commit in commits.items()}
 
     @property
     def message(self) -> str:
         message = summary([write.message for write in self.writes])
         return with_trailers(message, self.last.actor, (name for w in self.writes for name in w.documents))
+
+
+def _digest(content: bytes | Path | None) -> set[str]:
+    if content is None:
+        return {MISSING}
+    return {digest_of(content).hex()} if isinstance(content, bytes) else set()
 
 
 def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:

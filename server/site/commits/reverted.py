@@ -58,7 +58,7 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
         if signature_of(contents.root / path) != _shown_signature(contents, path)
         and not is_on_disk(contents.root / path, content)
     }
-    bases = group.bases if unseen else {}
+    bases = group.bases([]) if unseen else {}
     return {path: Unseen(content, bases[path]) for path, content in unseen.items()}
 
 

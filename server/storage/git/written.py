@@ -29,17 +29,19 @@ class Basis:
 
     `commit` is the id of the commit that was checked out at the time, or "" if unknown. `digests` are the
     hexadecimal digests of earlier versions of the file. If one of these versions is committed later, that
-    commit does not contain the write.
+    commit does not contain the write. `later` are the digests of versions that Bifolio has written after it.
+    If somebody commits one of them, the write itself still needs a commit.
     """
 
     commit: str
     digests: Collection[str] = ()
+    later: Collection[str] = ()
 
 
 class ByOthers(Enum):
     """Relation between a write to a file and the commits of this file by others since then."""
 
-    NOTHING_NEWER = "nothing, or only versions that the write replaced"
+    NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
     ANOTHER_VERSION = "a version that is unrelated to the write"
 
@@ -65,28 +67,26 @@ def committed_by_others(
         version = repository.versions(commit, [path])[path]
         if (version.id if version else None) == written:
             return ByOthers.THE_WRITE
-        if _is_replaced(repository, commit, path, version, basis):
+        digests = _digests(repository, commit, path, version)
+        if not digests.isdisjoint(basis.digests):
             return result
-        result = ByOthers.ANOTHER_VERSION
+        if digests.isdisjoint(basis.later):
+            result = ByOthers.ANOTHER_VERSION
     return result
 
 
-def _is_replaced(
-    repository: Repository, commit: str, path: str, version: Staged | None, basis: Basis
-) -> bool:
-    """Return whether a file's version in a commit is one that the write replaced.
+def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:
+    """Return the digests that a file's version in a commit can have had on disk.
 
     The file on disk may have been as in git's database, or as git checks it out.
     """
     if version is None:
-        return MISSING in basis.digests
-    name = f"{commit}:{repository.full(path)}"
+        return {MISSING}
+    name, digests = f"{commit}:{repository.full(path)}", set[str]()
     for filters in ("--filters", "blob"):
         with suppress(CommitError):  # A filter may fail.
-            data = git_as_owner(repository.root, "cat-file", filters, name)
-            if digest_of(data).hex() in basis.digests:
-                return True
-    return False
+            digests.add(digest_of(git_as_owner(repository.root, "cat-file", filters, name)).hex())
+    return digests
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
