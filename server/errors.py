@@ -184,17 +184,17 @@ class NotAllowedBySettingError(ValidationError):
 
 
 class KeyNameError(ValidationError):
-    """Unknown or forbidden query key."""
+    """The query contains a key that does not exist, or that the caller may not use."""
 
 
 class BadRequestError(ApiError):
-    """The request lacks something that its path requires."""
+    """The request is malformed, or lacks something that its path requires, such as a token."""
 
     status, name, default = 400, "BadRequestError", "Bad Request"
 
 
 class PaginationError(ValidationError):
-    """The request mixes page and offset pagination."""
+    """The request combines pagination by page with pagination by offset."""
 
     name = "PaginationError"
 
@@ -208,7 +208,7 @@ class LimitError(ValidationError):
 
 
 class ApplicationError(ApiError):
-    """The current state does not allow the request. For example, the user's account is blocked."""
+    """The request is valid, but can't be carried out now. For example, the user's account is blocked."""
 
     status, name, default = 400, "ApplicationError", "An application error occurred"
 
@@ -220,7 +220,7 @@ class TakenError(ApplicationError):
 
 
 class RateLimitError(ApiError):
-    """Too many requests, or too many failed logins."""
+    """The client has sent too many requests, or has failed to log in too often."""
 
     status, name, default = 429, "RateLimitError", "Too many requests, please try again later."
 
@@ -266,20 +266,20 @@ class MethodNotAllowedError(ApiError):
 
 
 class PayloadTooLargeError(ApiError):
-    """The body is larger than allowed."""
+    """The request body is larger than allowed."""
 
     status, name, default = 413, "PayloadTooLargeError", "Payload Too Large"
 
 
 class ContentCodingError(ApiError):
-    """The body is compressed, or has another unsupported content coding."""
+    """The request body is compressed, or has another content coding that is not supported."""
 
     status, name = 415, "UnsupportedMediaTypeError"
     default = "The request body is compressed; send it without Content-Encoding"
 
 
 class RequestTimeoutError(ApiError):
-    """The request's body did not arrive in time."""
+    """The request body did not arrive in time."""
 
     status, name, default = (
         408,
@@ -289,7 +289,7 @@ class RequestTimeoutError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Another process changed the file, or the change would lose data."""
+    """Another program changed the file during the write, or the write would lose data."""
 
     status, name, default = 409, "ConflictError", "Conflict"
 
@@ -301,11 +301,11 @@ class NotTakenOverError(ConflictError):
 
 
 class NotServedError(ConflictError):
-    """The write was pushed to the git remote, but uncommitted edits on this server prevent serving it."""
+    """The write was pushed to the git remote, but conflicts with uncommitted changes on this server."""
 
 
 class OvertakenError(ConflictError):
-    """Another write changed the same values. `details` lists these values."""
+    """Another write changed the same values at the same time. `details` lists these values."""
 
     default = "Another write changed the same values; read the document again and repeat your change"
 
@@ -315,8 +315,8 @@ class UnmergedError(ApiError):
 
     status, name = 409, "ConflictError"
     default = (
-        "Both branches changed the same values; choose a side for each conflict in details, "
-        "and send the choices as resolve"
+        'Both branches changed the same values; choose a side for each conflict in "details", '
+        'and send your choices in the key "resolve"'
     )
 
 
@@ -327,21 +327,22 @@ class GoneError(ApiError):
 
 
 class PreconditionError(ApiError):
-    """The document's version differs from the one in `If-Match`."""
+    """The document has changed since the version that `If-Match` specifies."""
 
     status, name, default = 412, "PreconditionFailedError", "The document has changed; read it again"
 
 
 class UnknownVersionError(PreconditionError):
-    """The version in `If-Match` is no longer available, so the change can't be merged."""
+    """The document has changed, and the version in `If-Match` is no longer available for merging."""
 
     default = (
-        "The document has changed, and the version that If-Match names is no longer known; read it again"
+        "The document has changed, and the version in If-Match is no longer available; "
+        "read the document again"
     )
 
 
 class OverlapError(PreconditionError):
-    """The change overlaps with changes made since the version in `If-Match`."""
+    """The change conflicts with changes that were made since the version in `If-Match`."""
 
     default = "The document has changed, and the changes overlap with yours; see details.conflicts"
 
@@ -361,7 +362,7 @@ class LogUnavailableError(StorageError):
 
 
 class RemoteError(ApiError):
-    """The git remote can't be used."""
+    """The git remote is unavailable, for example because the disk is full."""
 
     status, name, default = 503, "ServiceUnavailableError", "The git remote is unavailable; try again later"
     retry_s = 5
@@ -377,14 +378,17 @@ class RemoteLostError(RemoteAwayError):
     """The git remote did not confirm a push, so the change may or may not have been pushed."""
 
     default = (
-        "The git remote did not confirm the change, which may have been made; check before you send it again"
+        "The git remote did not confirm the push, so the change may have been saved; "
+        "check this before you send the request again"
     )
 
 
 class RemoteAccessError(RemoteError):
     """The git remote denies access to this server."""
 
-    default = "The git remote denies access to this server; check its credentials"
+    default = (
+        "The git remote denies access to this server; check the credentials that the server uses for git"
+    )
     retry_s = 30
 
 
@@ -396,7 +400,7 @@ class RemoteRefusedError(RemoteError):
 
 
 class RemoteMovedError(RemoteError):
-    """The branch on the git remote is not at the expected commit."""
+    """The branch on the git remote has changed in the meantime."""
 
     default = "The branch on the git remote has changed; try again"
 
@@ -430,18 +434,18 @@ class MissingObjectError(BucketError):
 
 
 class BusyError(ApiError):
-    """Another write is taking too long."""
+    """The request has waited too long for another write to finish."""
 
     status, name, default = 503, "ServiceUnavailableError", "Another write is taking too long; try again"
     retry_s = 5
 
 
 class TurnError(BusyError):
-    """Too many requests are waiting, or this request has waited too long."""
+    """Too many requests are waiting, or this request has waited too long for its turn."""
 
 
 class BehindError(BusyError):
-    """This server does not yet serve the commit that the request requires."""
+    """This server does not yet serve the commit in the request's header `Bifolio-After`."""
 
     default, retry_s = "This server does not serve the commit in Bifolio-After yet; try again", 1
 
@@ -453,7 +457,7 @@ class GitBusyError(BusyError):
 
 
 class GitError(BusyError):
-    """A git command failed. The repository may be in any state."""
+    """A git command failed, for example because the repository is damaged."""
 
     default = "A git command failed; try again"
 

@@ -238,7 +238,7 @@ def test_the_folder_of_keys_may_not_come_with_the_content(tmp_path: Path) -> Non
         with pytest.raises(SetupError, match=r"\.bifolio.*a (symbolic )?link"):
             check()
     assert sorted(path.name for path in (tmp_path / "content/uploads").iterdir()) == ["a.txt"]
-    assert checked(tmp_path) == [(".bifolio", "is a symbolic link")]
+    assert checked(tmp_path) == [(".bifolio", "is a symbolic link, but must be a folder")]
     (tmp_path / ".bifolio").unlink()
     check_accounts(tmp_path, settings)
     commit_all(tmp_path)

@@ -98,12 +98,12 @@ class Hints:
         if kind == "token":
             who, fix = (
                 f"the token {name}",
-                "to create a token with it, run `bifolio token create`; see docs/access.md",
+                "to create a token with this permission, run `bifolio token create`; see docs/access.md",
             )
         elif kind == "user":
-            who, fix = f"the role of user {name}", "to add it, edit roles in site.yaml; see docs/access.md"
+            who, fix = f"the role of user {name}", "to grant it, edit roles in site.yaml; see docs/access.md"
         else:
-            who, fix = f"the role {kind}", "to add it, edit roles in site.yaml; see docs/access.md"
+            who, fix = f"the role {kind}", "to grant it, edit roles in site.yaml; see docs/access.md"
         key = f"{actor if kind == 'token' else kind} {permission}"
         what = f"{who} does not have the permission {permission} ({fix})"
         self.permissions.warn(key, lambda: f"a request was rejected (logged only once): {what}")

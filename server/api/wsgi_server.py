@@ -61,8 +61,9 @@ MAX_DEFAULT_WORKERS = 4
 # reference cycles.
 GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
-    "The server that last opened these accounts had another key: logins and entity tags of one machine are "
-    "not good at another. Give all the same BIFOLIO_JWT_SECRET (said once where it was changed)"
+    "The last server that opened this accounts database had a different session key. Logins and entity tags "
+    "from one machine are therefore invalid on the other. Set the same BIFOLIO_JWT_SECRET on all machines. "
+    "If you have just changed the key, ignore this message; it is logged only once"
 )
 # If the event loop needs the interpreter, another thread may keep it for up to this long.
 SWITCH_INTERVAL_S = 0.0002

@@ -175,7 +175,7 @@ def _open(root: Path, url: str) -> Engine:
         engine.open()
     except ModuleNotFoundError as error:
         fix = "run `pip install 'bifolio[postgres]'`"
-        raise SetupError(FILE, None, f"{NAME} has no driver: {error}", fix) from error
+        raise SetupError(FILE, None, f"{NAME} requires a database driver: {error}", fix) from error
     except SetupError:
         raise
     except Exception as error:

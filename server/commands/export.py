@@ -85,7 +85,8 @@ def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
             f"  … and {len(errors) - MAX_SHOWN_PROBLEMS} more; run `bifolio check` to list them", err=True
         )
     if errors and not skip_broken:
-        what = f"{len(errors)} problem{'s' * (len(errors) != 1)} must be fixed first"
+        problems = f"{len(errors)} problem{'s' * (len(errors) != 1)}"
+        what = f"{problems} must be fixed before the site can be exported"
         raise SetupError(str(root.resolve()), None, what, "fix the problems, or pass --skip-broken")
 
 
@@ -105,11 +106,12 @@ def _report(site: Site, options: ExportOptions, target: Path, done: Done, second
         counts.append(f"{done.files} media file{'s' * (done.files != 1)}")
     click.echo(f"  {', '.join(counts) or 'nothing'}")
     if done.left_out:
-        click.echo(f"  left out for lack of permission to find them: {', '.join(done.left_out)}")
+        click.echo(f"  left out, because the permission find is missing: {', '.join(done.left_out)}")
     if is_shallow(site.root):
         _warn("the clone is shallow, so createdAt and updatedAt are wrong", "run `git fetch --unshallow`")
     if done.unscaled:
-        what = f"{done.unscaled} image{'s have' if done.unscaled != 1 else ' has'} no formats"
+        images = f"{done.unscaled} image{'s' * (done.unscaled != 1)}"
+        what = f"no resized variants could be created for {images}"
         _warn(what, "check whether the images are damaged, and check the permissions of .bifolio/")
     total = tally.written + tally.unchanged
     click.echo(

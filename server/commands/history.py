@@ -92,7 +92,7 @@ class Repository:
             fix = suggestion(name, types) or (
                 _COMMITS_HINT if self._is_commit(text.partition("..")[0]) else _NAMES_HINT
             )
-            raise SetupError(text, None, "there is no such document", fix)
+            raise SetupError(text, None, "is neither the path nor the TYPE/ID of a document", fix)
         return types[name], document_id or self.versions.single_id(self.site.state, types[name])
 
     def _is_commit(self, text: str) -> bool:
@@ -111,8 +111,8 @@ class Repository:
             raise SetupError(
                 text,
                 None,
-                "there is no such document, and there was none earlier",
-                "find documents with `bifolio log`",
+                f'no document with the id "{document_id}" exists now or in the git history',
+                "run `bifolio log` to list the documents that have changed",
             )
         return type_, document_id, found
 

@@ -65,7 +65,7 @@ def _reader(source: str, token: str | None) -> SourceReader:
     if not source.startswith(("http://", "https://")):
         return Archive(Path(source))
     if not token:
-        raise SetupError(source, None, "--token is missing", FULL_ACCESS)
+        raise SetupError(source, None, "--token is required to import from a URL", FULL_ACCESS)
     return Remote(source, token)
 
 

@@ -74,7 +74,7 @@ def _scope(state: State, types: tuple[str, ...], locale: str | None, *, draft: b
     named = {name: t for t in state.schema.content_types for name in (t.singular, t.plural)}
     for name in types:
         if name not in named:
-            raise SetupError(f"--type {name}", None, "there is no such content type", suggestion(name, named))
+            raise SetupError(f"--type {name}", None, "no content type has this name", suggestion(name, named))
     if locale is not None and locale not in state.settings.locales.available:
         known = ", ".join(state.settings.locales.available)
         raise SetupError(
@@ -95,7 +95,9 @@ def _question(words: tuple[str, ...], state: State) -> Question:
     fields = {a.name for t in state.schema.content_types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=False)
     if not question.wanted:
-        raise SetupError("search", None, "all words are excluded", "add at least one word to search for")
+        raise SetupError(
+            "search", None, "the search only excludes words", "add at least one word to search for"
+        )
     return question
 
 

@@ -32,7 +32,7 @@ def types(root: Path, out: Path | None, check: bool) -> None:
     check_site(root)
     if check and out is None:
         raise SetupError(
-            "--check", None, "requires --out, which is missing", "pass the file to check with --out"
+            "--check", None, "can only be used together with --out", "pass the file to check with --out"
         )
     made = write_module(read_content_types(root), read_settings(root)).encode()
     if out is None:
@@ -60,7 +60,7 @@ def _refuse_old(path: Path, made: bytes) -> None:
         return
     fix = f"run `bifolio types --out {path}`"
     if there is None:
-        raise SetupError(str(path), None, "there is no such file", fix)
+        raise SetupError(str(path), None, "the file does not exist", fix)
     lines = zip([*there.splitlines(), b""], [*made.splitlines(), b""], strict=False)
     line = next((i for i, (old, new) in enumerate(lines, start=1) if old != new), None)
     raise SetupError(str(path), line, "is out of date", fix)

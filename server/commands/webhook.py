@@ -53,7 +53,7 @@ def _find_webhook(settings: Settings, name: str) -> Webhook:
         fix = suggestion(name, found) or (
             f"use one of {', '.join(found)}" if found else f"add the webhook to {FILE}"
         )
-        raise SetupError(name, None, "there is no webhook with this name", fix)
+        raise SetupError(name, None, "no webhook has this name", fix)
     return found[name]
 
 
@@ -180,7 +180,12 @@ def replay(root: Path, name: str, since: int | None, webhook_id: str | None) -> 
     settings = _settings(root)
     one = _find_webhook(settings, name)
     if not one.enabled:
-        raise SetupError(name, None, "this webhook is disabled", 'set "enabled: true" in site.yaml')
+        raise SetupError(
+            name,
+            None,
+            "this webhook is disabled, so nothing can be resent to it",
+            'set "enabled: true" in site.yaml',
+        )
     with _log_of(root, settings) as database:
         last = database.bounds().last
         events = _events(database, since) if since is not None else []

@@ -324,7 +324,7 @@ def _check_role_names(settings: Settings) -> Iterator[Problem]:
     """Yield a warning for each role name that is probably a mistyped name of a built-in role."""
     for role in settings.roles.keys() - DEFAULTS.roles.keys():
         if fix := suggestion(role, DEFAULTS.roles, MIN_SIMILARITY):
-            what = f'the role "{role}" is not built in, so no user has it until it is assigned'
+            what = f'"{role}" is not a built-in role, so it has no effect until it is assigned to a user'
             yield _warning(settings, what, fix, "roles", role)
 
 

@@ -50,7 +50,8 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
     """Return a further request whose response is exported. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
-        raise file.refuse_key(f'invalid query name "{at[-1]}"', 'use only letters, digits, "-" and "_"', *at)
+        what = f'"{at[-1]}" is not a valid name for a query in export.queries'
+        raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
     value = file.get(*at)
     if not isinstance(value, str) or not value.startswith("/api/"):
         raise file.refuse_value(
@@ -142,7 +143,10 @@ def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
 # A bucket name that S3 allows, and a prefix that needs no escaping in URLs.
 _STORE = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9._-]*)*/?")
 SERVE_MODES = ("redirect", "stream", "sign")
-CREDENTIALS_HINT = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment instead"
+CREDENTIALS_HINT = (
+    "remove the credentials from the URL, "
+    "and set the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+)
 URL_HINT = "write a URL such as https://example.org/path"
 _SECRET = re.compile(r"access|secret|token|key|password|credential", re.IGNORECASE)
 

@@ -64,7 +64,7 @@ def text(file: ConfigFile, default: str, *at: str) -> str:
     if is_null(value):
         return default
     if not isinstance(value, str):
-        raise file.refuse_value("be a string", "write a single value", *at)
+        raise file.refuse_value("be a string", "write a single string", *at)
     return str(value)
 
 

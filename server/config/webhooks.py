@@ -136,7 +136,7 @@ def _event(file: ConfigFile, pattern: str) -> str:
 def _status(file: ConfigFile, word: str) -> str:
     if word not in STATUSES:
         known = " or ".join(f'"{status}"' for status in STATUSES)
-        what = f'status must be {known} (found "{word}")'
+        what = f'"status" must be {known} (found "{word}")'
         raise file.refuse(what, suggestion(word, STATUSES), "status")
     return word
 
@@ -155,12 +155,12 @@ def _headers(file: ConfigFile) -> Iterator[tuple[str, str]]:
         if not _HEADER.fullmatch(name):
             raise file.refuse_key(
                 f'invalid header name "{ascii(name)[1:-1]}"',
-                "use only characters that HTTP allows in header names",
+                "use only letters, digits, and punctuation that HTTP allows in header names",
                 *at,
             )
         if _OWN_HEADERS.fullmatch(name.lower()) or name.lower() in seen:
             raise file.refuse_key(
-                f'the header "{name}" can\'t be set here, because Bifolio or another entry sets it',
+                f'the header "{name}" can\'t be set here, because Bifolio sets it, or it occurs twice',
                 "remove the header",
                 *at,
             )
@@ -252,7 +252,10 @@ def resolve_environment(webhook: Webhook, environment: Mapping[str, str]) -> Web
             )
             raise SetupError(SETTINGS, line, what, fix)
         if wrong := check(found):
-            what = f'the environment variable {matched[1]}, which the webhook "{webhook.name}" uses, {wrong}'
+            what = (
+                f"the value of the environment variable {matched[1]}, "
+                f'which the webhook "{webhook.name}" uses, is invalid: it {wrong}'
+            )
             raise SetupError(SETTINGS, line, what, VALUE_FIXES.get(key, ""))
         return found
 

@@ -29,5 +29,5 @@ def file_of(url: str) -> Path:
 def require_driver(url: str) -> None:
     """Raise SetupError if accounts are stored in PostgreSQL and the package psycopg is not installed."""
     if is_postgres(url) and find_spec("psycopg") is None:
-        message = "the accounts database has no driver: psycopg is not installed"
+        message = "the accounts database requires the Python library psycopg, which is not installed"
         raise SetupError(FILE, None, message, "run `pip install 'bifolio[postgres]'`")

@@ -112,7 +112,7 @@ def option_advice(attribute: Attribute, tree: Tree) -> str:
     if not isinstance(tree, str):
         return ""
     if attribute.max_length is not None and len(tree) > attribute.max_length:
-        return f"shorten it by {len(tree) - attribute.max_length}"
+        return f"shorten it to {attribute.max_length} characters"
     if attribute.type == "email" and "@" not in tree:
         return "write it as name@example.org"
     return _slug(tree) if attribute.type == "uid" else ""

@@ -168,7 +168,7 @@ def read_attributes(type_: Type, tree: Mapping[str, Tree], path: KeyPath, readin
 
 
 ABSENT: Any = object()
-NULL_TEXT_MESSAGE = 'the string "null" is used instead of null'
+NULL_TEXT_MESSAGE = 'found the string "null" where null was probably meant'
 # Types for which an empty string means null. Browser-based editors write empty strings for cleared fields.
 _NEVER_EMPTY_TEXT = frozenset(
     {"integer", "biginteger", "float", "decimal", "boolean", "enumeration", "relation", "media"}
@@ -195,7 +195,12 @@ def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading
         return _read_zone(attribute, tree, path, reading)
     if kind == "blocks":
         for at in damaged_members(tree):
-            reading.fail((*path, *at), NULL_TEXT_MESSAGE, "write null if that is what you mean", warning=True)
+            reading.fail(
+                (*path, *at),
+                NULL_TEXT_MESSAGE,
+                "write null without quotes, unless you mean the string",
+                warning=True,
+            )
     try:
         value = READERS[kind](tree, attribute)
         return mask_hashes(value) if reading.masks_hashes and kind in _MAY_HAVE_HASHES else value

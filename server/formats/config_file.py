@@ -103,7 +103,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
         check_conflict(text)
         # Another program is saving the file, or a crash has truncated it.
         if not text.strip() and not optional:
-            raise SyntaxProblem("the file is empty", None, "write or delete it")
+            raise SyntaxProblem("the file is empty", None, "add the missing content, or delete the file")
         if path.endswith(".json"):
             data, positions = read_json(text), _json_positions(text)
         else:
@@ -118,7 +118,7 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
         raise SetupError(path, error.line, error.message, error.fix, error.column) from error
     file = ConfigFile(path, {} if is_null(data) else data, positions)
     if not isinstance(file.data, dict):
-        raise file.refuse("must be a mapping", "write it as keys with values")
+        raise file.refuse("must be a mapping", "write each setting as a key with a value")
     return file
 
 

@@ -87,7 +87,7 @@ class Handler(BaseHandler):
         start = text.find("\n") + 1 or len(text)
         closing = self.CLOSING.search(text, start)
         if not closing:
-            fix = f"add a line {self.END_DELIMITER} after it"
+            fix = f"add the line {self.END_DELIMITER} after the front matter"
             raise SyntaxProblem("the front matter is not closed", 1, fix, 1)
         matter = text[start : closing.start()]
         return Parts(self, text[:start], matter, closing[0], text[closing.end() :])
@@ -247,8 +247,8 @@ class NamedHandler(Handler):
     def parts(self, text: str) -> Parts:
         """Raise SyntaxProblem, because the name of a format after the dashes is not supported."""
         language = text.partition("\n")[0].strip("- \t\r")
-        fix = "write it as YAML between --- lines, or as TOML between +++ lines"
-        raise SyntaxProblem(f"front matter in {language} behind --- is not read", 1, fix, 1)
+        fix = "write YAML between --- lines, or TOML between +++ lines"
+        raise SyntaxProblem(f'front matter that begins with "---{language}" is not supported', 1, fix, 1)
 
 
 YAML = YamlHandler()

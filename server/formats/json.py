@@ -201,7 +201,7 @@ def json_positions(text: str) -> Positions:
 
 
 def _no_constant(name: str) -> Tree:
-    raise SyntaxProblem(f"{name} is not JSON", None, "use null or a number")
+    raise SyntaxProblem(f"{name} is not allowed in JSON", None, "use null or a number")
 
 
 def _unique_pairs(pairs: list[tuple[str, Tree]]) -> dict[str, Tree]:

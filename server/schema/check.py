@@ -34,7 +34,7 @@ def _check_api_ids(file: ConfigFile, type_: Type, schema: Schema) -> None:
         if value.casefold() in RESERVED_IDS:
             raise file.refuse(
                 f'the API id "{value}" is reserved',
-                "choose another than " + ", ".join(RESERVED_IDS),
+                "choose a name other than " + ", ".join(RESERVED_IDS),
                 "info",
                 key,
             )
@@ -58,7 +58,9 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
         for uid in attribute.components:
             _check_component(file, uid, types, *at, "components")
     elif attribute.type == "enumeration" and not attribute.enum:
-        raise file.refuse(f'attribute "{attribute.name}" has no enumeration values', 'add "enum": ["…"]', *at)
+        raise file.refuse(
+            f'the enumeration attribute "{attribute.name}" has no values', 'add "enum": ["…"]', *at
+        )
     elif attribute.target_field and attribute.target_field not in type_.attributes:
         raise file.refuse(
             f'unknown targetField "{attribute.target_field}" in attribute "{attribute.name}"',
@@ -71,7 +73,7 @@ def _check_attribute(file: ConfigFile, type_: Type, attribute: Attribute, types:
         fault = import_module("server.schema.patterns").fault(attribute.regex)
         if fault:
             what = f'the regex of attribute "{attribute.name}" is invalid: {fault}'
-            raise file.refuse(what, "correct the regular expression", *at, "regex")
+            raise file.refuse(what, "write a valid regular expression", *at, "regex")
 
 
 def _check_component(file: ConfigFile, uid: str | None, types: Mapping[str, Type], *at: str) -> None:
@@ -159,8 +161,8 @@ def _check_inverse(
         )
     if INVERSE_RELATIONS[attribute.relation or ""] != other.relation:
         raise file.refuse(
-            f"the relation {attribute.relation} does not match {other.relation} in {target.path}",
-            f"use {INVERSE_RELATIONS[attribute.relation or '']} there",
+            f"this relation is {attribute.relation}, but its inverse in {target.path} is {other.relation}",
+            f"change the relation in that file to {INVERSE_RELATIONS[attribute.relation or '']}",
             *at[:2],
             "relation",
         )

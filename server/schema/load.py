@@ -272,8 +272,8 @@ def _body(file: ConfigFile, options: Mapping[str, Any], attributes: Mapping[str,
     found = attributes.get(name)
     if found is None or found.type not in ("richtext", "text", "string"):
         raise file.refuse_value(
-            "be the name of a text attribute",
-            "use the name of an attribute of type richtext",
+            "be the name of an attribute of type richtext, text or string",
+            "write the name of such an attribute",
             "options",
             "body",
         )
@@ -294,11 +294,11 @@ def _file_name(
     is_known = fitting.issuperset(names) and parts.issuperset(folder_fields)
     if not names or len(set(names)) != len(names) or not is_known:
         fix = (
-            "write it as {date}-{slug} or {date.year}/{date.month}/{date}-{slug}, "
-            "with string, uid, date or datetime attributes"
+            "write a pattern such as {date}-{slug} or {date.year}/{date.month}/{date}-{slug}, "
+            "with the names of attributes of these types"
         )
         raise file.refuse_value(
-            "consist of placeholders for text and date attributes", fix, "options", "fileName"
+            "consist of placeholders for string, uid, date or datetime attributes", fix, "options", "fileName"
         )
     return str(pattern)
 

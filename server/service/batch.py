@@ -93,6 +93,7 @@ class BatchReader:
         self.room -= len(document_id)
         if self.room < 0:
             raise PayloadTooLargeError(
-                f"The references expand to more than {MAX_REFERENCE_CHARS:,} characters"
+                f"The references to earlier operations, such as {{{{0.documentId}}}}, would expand to more "
+                f"than {MAX_REFERENCE_CHARS:,} characters"
             )
         return document_id

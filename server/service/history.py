@@ -289,7 +289,7 @@ class Histories:
         history = self._hide_as_at(commit, history)
         content = self._content_at(history, commit, status)
         if content is None:
-            raise NotFoundError(f'The document has no such version at "{at}"')
+            raise NotFoundError(f'The document had no version with this locale and status at "{at}"')
         data: dict[str, Any] = restore_values(history.attributes, content.values, fields, history.viewer)
         document_id = history.document_id if history.type.kind != "singleType" else None
         expected_tag = if_match if verb is Verb.UPDATE else None

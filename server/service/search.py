@@ -73,7 +73,7 @@ def _question(params: Mapping[str, Any], state: State, scope: Scope) -> Question
     fields = {a.name for t in types for a in t.attributes.values() if searchable(a)}
     question = read_question(text, fields, unfinished=_flag(params.get("prefix"), "prefix"))
     if question.unwanted and not question.wanted:
-        raise _invalid("q", "all words are excluded; add a word to search for")
+        raise _invalid("q", "the search only excludes words; add a word to search for")
     return question
 
 

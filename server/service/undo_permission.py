@@ -13,7 +13,9 @@ from server.service.read import Caller
 from server.storage.undo import Permit
 from server.write.undo import Place, UndoneDocument
 
-NOT_FOUND_MESSAGE = "There is no change of yours with this id that can still be undone"
+NOT_FOUND_MESSAGE = (
+    "No change with this id can be undone: only its author can undo a change, and only for a limited time"
+)
 # The names of verbs in records that older versions wrote. Each record expires after an hour.
 _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 

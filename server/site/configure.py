@@ -103,7 +103,9 @@ def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
     Otherwise anyone who can commit could replace the secret keys in it.
     """
     if (root / name).is_symlink():
-        raise SetupError(name, None, "is a symbolic link", "replace it with a folder")
+        raise SetupError(
+            name, None, "is a symbolic link, but must be a folder", "replace the link with a folder"
+        )
     try:
         tracked = is_tracked(root, name)
     except GitError as error:  # A site with a damaged repository can still be served.

@@ -180,7 +180,7 @@ def walk(root: Path, folders: Iterable[str]) -> Walk:
                 _note_link(path, folder, top, result)
             _walk_folder(path, folder, (), top, result)
         elif os.path.lexists(path) and not os.path.isfile(path):
-            result.problems.append(Problem(folder, None, "can't be read as a folder"))
+            result.problems.append(Problem(folder, None, "is a folder that can't be read"))
     return result
 
 

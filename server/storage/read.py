@@ -48,7 +48,9 @@ def parse(
     if is_null(tree):
         return {}
     if not isinstance(tree, dict):
-        raise SyntaxProblem("a document must be a mapping", 1, "write attributes and values", 1)
+        raise SyntaxProblem(
+            "a document must be a mapping", 1, "write each attribute as a key with a value", 1
+        )
     return tree
 
 
@@ -102,7 +104,7 @@ def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]
             if before.st_size > MAX_FILE_BYTES:
                 size, most = before.st_size // 1_000_000, MAX_FILE_BYTES // 1_000_000
                 raise SyntaxProblem(
-                    f"has {size} MB, but at most {most} MB are allowed", None, "split the file"
+                    f"is {size} MB in size, but the limit is {most} MB", None, "split the file"
                 )
             data = file.read()
             after = os.fstat(file.fileno())
@@ -145,7 +147,7 @@ def refuse_unreadable(path: str, text: str) -> None:
         return
     try:
         if len(text.encode()) > MAX_FILE_BYTES:
-            raise SyntaxProblem(f"the file would have more than {MAX_FILE_BYTES // 1_000_000} MB", None)
+            raise SyntaxProblem(f"the file would be larger than {MAX_FILE_BYTES // 1_000_000} MB", None)
         parse(path, text, None)
     except SyntaxProblem as error:
         raise PayloadTooLargeError(f"The document would become too large: {error.message}") from error

@@ -197,7 +197,7 @@ class Store:
             stored = read_stored(description)
         except ValueError as error:
             raise SyntaxProblem(
-                str(error), positions[DESCRIPTION_KEY,].line, "write it as it was in git"
+                str(error), positions[DESCRIPTION_KEY,].line, "restore the description from git"
             ) from error
         written = not (is_null(description.get("createdAt")) or is_null(description.get("updatedAt")))
         derived = None if written else self.timestamps(path, signature_[0] / 1e9)
@@ -264,7 +264,7 @@ def _lacks_front_matter(path: str, text: str) -> bool:
 
 
 def _repeated(path: str, key: RepeatedKey) -> Problem:
-    message = f'the key "{key.at[-1]}" is also on line {key.last_line}; only its last value is served'
+    message = f'the key "{key.at[-1]}" occurs again on line {key.last_line}; only its last value is served'
     return Problem(
         path, key.line, message, "remove one of the two", "warning", key.column, "repeated-key", key.at
     )
@@ -293,7 +293,7 @@ def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], 
     if unused and not claim.draft:
         value = str(unused.value).lower()
         written = _written(path, text, unused.name, value)
-        message = f"{written} marks the document as a draft, but it is served as published"
+        message = f"{written} marks the document as a draft, but the document is served as published"
         fix = (
             f"in {type_.path}, set options.draftAndPublish to true, "
             f'and options.draftWhen to {{"{unused.name}": {value}}}'

@@ -28,7 +28,10 @@ def adopt_former_folder(root: Path) -> str:
     check_state_folder(root, FORMER_FOLDER)
     if any(_listens(path) for path in former.glob("serve-*.sock")):
         raise SetupError(
-            FORMER_FOLDER, None, "a running server is still using this folder", "stop that server first"
+            FORMER_FOLDER,
+            None,
+            "can't be renamed, because a running server is still using this folder",
+            "stop that server first",
         )
     try:
         former.rename(folder)

@@ -171,7 +171,7 @@ def _printed(root: Path, *arguments: str) -> bytes:
 
 def _lacking() -> SetupError:
     fix = "clone the repository without --filter, and check it with git fsck"
-    return SetupError("media gc", None, "some objects are missing from this clone", fix)
+    return SetupError("media gc", None, "some git objects are missing from this clone", fix)
 
 
 def _hash(listed: "Listed") -> str:

@@ -93,7 +93,7 @@ def tell_commit(commit: str) -> None:
 def check_folder(root: Path) -> None:
     """Raise SetupError if the folder is missing."""
     if not root.is_dir():
-        raise SetupError(str(root), None, "there is no such folder", "pass the site's folder with --site")
+        raise SetupError(str(root), None, "the folder does not exist", "pass the site's folder with --site")
 
 
 def check_site(root: Path) -> None:

@@ -30,7 +30,7 @@ Versions = tuple[Document | None, ...]
 # relations.
 MAX_FILES = 1000
 TOO_MANY_FILES_MESSAGE = (
-    f"This write would change more than {MAX_FILES:,} files; relate fewer documents at once"
+    f"This write would change more than {MAX_FILES:,} files; change fewer relations at once"
 )
 
 

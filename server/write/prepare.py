@@ -33,7 +33,9 @@ from server.write.request import Address, BatchRequest, WriteRequest
 from server.write.validate import Change, Validator
 from server.write.write import Writer, single_id
 
-PUBLISHES_MESSAGE = "This draft would change published content through a relation"
+PUBLISHES_MESSAGE = (
+    "This draft would change published content, because a relation in it is stored in a published document"
+)
 
 Prepare = Callable[[WriteRequest, Context], str]
 

@@ -118,7 +118,7 @@ def test_files_with_the_damage_are_named_and_mended(
     assert [(p["line"], p["rule"], p["severity"]) for p in found] == [
         (line, "value", "warning") for line in (5, 10, 10, 15, 20, 20)
     ]
-    assert found[0]["message"] == 'story.0.language: the string "null" is used instead of null'
+    assert found[0]["message"] == 'story.0.language: found the string "null" where null was probably meant'
     assert found[0]["fix"] == "--fix changes it to null"
     assert CliRunner().invoke(main, ["check", "--fix"]).exit_code == 0
     mended = text.replace('language: "null"', "language: null")

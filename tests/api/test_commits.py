@@ -467,7 +467,7 @@ def test_what_somebody_has_committed_meanwhile_is_not_undone(made: Callable[...,
     assert api.site.committer.queue.pending() == []
     kept = root / ".bifolio/unsaved/content/articles/walk.json"
     assert '"New"' in kept.read_text()
-    assert "the version of the write is in .bifolio/unsaved/content/articles/walk.json" in caplog.text
+    assert "the written version was saved in .bifolio/unsaved/content/articles/walk.json" in caplog.text
 
 
 def test_without_git(made: Callable[..., Api], monkeypatch: pytest.MonkeyPatch) -> None:

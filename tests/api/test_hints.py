@@ -50,16 +50,16 @@ def test_a_refusal_names_the_permission_in_the_log_and_not_in_the_response(
         assert api.get("/api/users", "public").status == 403
     refusal = "a request was rejected (logged only once): "
     assert [record.getMessage() for record in caplog.records] == [
-        f"{refusal}the role public does not have the permission page.create (to add it, edit roles in "
+        f"{refusal}the role public does not have the permission page.create (to grant it, edit roles in "
         "site.yaml; see "
         "docs/access.md)",
-        f"{refusal}the role public does not have the permission author.findOne (to add it, edit roles in "
+        f"{refusal}the role public does not have the permission author.findOne (to grant it, edit roles in "
         "site.yaml; see "
         "docs/access.md)",
-        f"{refusal}the token desk does not have the permission page.create (to create a token with it, "
-        "run `bifolio token "
+        f"{refusal}the token desk does not have the permission page.create (to create a token with "
+        "this permission, run `bifolio token "
         "create`; see docs/access.md)",
-        f"{refusal}the role public does not have the permission user.find (to add it, edit roles in "
+        f"{refusal}the role public does not have the permission user.find (to grant it, edit roles in "
         "site.yaml; see docs/access.md)",
     ]
     api.accounts.close()

@@ -308,7 +308,7 @@ def test_a_version_that_is_not_known_is_refused_in_words(api: Api) -> None:
     for tag in ('"0"', '"0123456789abcdef0123456789abcdef.0"'):
         refused = merge(api, tag, {"count": 2})
         assert refused.status == 412
-        assert "is no longer known" in refused.error["message"]
+        assert "is no longer available" in refused.error["message"]
         assert refused.error["details"]["version"]
     assert stored(api)["count"] == 1
 
@@ -317,20 +317,20 @@ def test_versions_of_another_key_or_schema_are_not_known(api: Api) -> None:
     tag = tag_of(api)
     edit(api, title="Two")
     use_key("another")
-    assert "no longer known" in merge(api, tag, {"count": 2}).error["message"]
+    assert "no longer available" in merge(api, tag, {"count": 2}).error["message"]
     tag = tag_of(api)
     edit(api, title="Three")
     (api.root / "content-types/page.json").write_text(
         str(FILES["content-types/page.json"]).replace('"maxLength"', "").replace('"count"', '"counted"')
     )
     api.site.refresh()
-    assert "no longer known" in merge(api, tag, {"title": "Four"}).error["message"]
+    assert "no longer available" in merge(api, tag, {"title": "Four"}).error["message"]
 
 
 def test_a_version_of_another_document_is_not_known(api: Api) -> None:
     tag = tag_of(api, "/api/tags/a")
     assert api.put("/api/tags/a", {"name": "changed"}).status == 200
-    assert "no longer known" in merge(api, tag, {"name": "x"}, "/api/tags/b").error["message"]
+    assert "no longer available" in merge(api, tag, {"name": "x"}, "/api/tags/b").error["message"]
 
 
 def test_what_is_gone_is_not_made_again_and_a_deletion_stays_strict(api: Api) -> None:
@@ -379,7 +379,7 @@ def test_what_locales_share_is_merged_in_each(api: Api) -> None:
     assert (merged.data["name"], merged.data["code"]) == ("Yf", "2")
     refused = merge(api, tag, {"code": "3"}, "/api/places/x?locale=fr")
     assert [row["attribute"] for row in refused.error["details"]["conflicts"]] == ["code"]
-    assert "no longer known" in merge(api, tag, {"name": "Z"}, "/api/places/x").error["message"]
+    assert "no longer available" in merge(api, tag, {"name": "Z"}, "/api/places/x").error["message"]
 
 
 # --- drafts --------------------------------------------------------------------------------------
@@ -475,7 +475,7 @@ def test_publishing_is_refused_where_the_draft_and_what_is_published_overlap(api
 def test_the_tag_of_a_draft_does_not_publish(api: Api) -> None:
     tag = tag_of(api, DRAFT)
     assert api.put(DRAFT, {"title": "Drafted"}).status == 200
-    assert "no longer known" in merge(api, tag, {"lead": "new"}, POST).error["message"]
+    assert "no longer available" in merge(api, tag, {"lead": "new"}, POST).error["message"]
 
 
 # --- what the writer may see ---------------------------------------------------------------------

@@ -82,7 +82,10 @@ def test_a_server_does_not_begin_without_the_driver_of_its_accounts(tmp_path: Pa
     code += "address.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    said = "bifolio: site.yaml: the accounts database has no driver: psycopg is not installed. "
+    said = (
+        "bifolio: site.yaml: the accounts database requires the Python library psycopg, "
+        "which is not installed. "
+    )
     assert (done.returncode, done.stderr) == (1, f"{said}Run `pip install 'bifolio[postgres]'`.\n"), done
 
 

@@ -184,7 +184,7 @@ def test_a_write_changes_a_thousand_files_at_most(related: Api) -> None:
     assert (answer.error["status"], answer.error["name"]) == (400, "ValidationError")
     assert (
         answer.error["message"]
-        == "This write would change more than 1,000 files; relate fewer documents at once"
+        == "This write would change more than 1,000 files; change fewer relations at once"
     )
     assert related.get("/api/pages/p3?populate[from][count]=true").data["from"] == {"count": before}
     assert related.put("/api/pages/p3", {"from": {"connect": sources[:1000]}}).status == 200

@@ -171,7 +171,7 @@ def test_a_site_that_is_not_there(tmp_path: Path) -> None:
         done = run(*command, "--site", str(tmp_path / "none"))
         assert done.exit_code == 1
         assert done.stderr.startswith("bifolio: ")
-        assert "there is no such folder" in done.stderr
+        assert "the folder does not exist" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ def test_blame_names_the_commit_of_each_line(root: Path) -> None:
 def test_a_document_that_there_never_was(root: Path, command: str, name: str) -> None:
     result = run(root, command, name)
     assert (result.exit_code, result.output.count("\n")) == (1, 1)
-    assert "there is no such document" in result.output
+    said = ("is neither the path nor the TYPE/ID of a document", "exists now or in the git history")
+    assert any(words in result.output for words in said)
 
 
 @pytest.mark.parametrize("name", ["main", "HEAD~0..HEAD"])

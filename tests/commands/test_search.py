@@ -60,11 +60,11 @@ def test_words_with_a_space_are_a_phrase(root: Path) -> None:
     [
         (
             ["x", "--type", "articel"],
-            '--type articel: there is no such content type. Did you mean "article"?',
+            '--type articel: no content type has this name. Did you mean "article"?',
         ),
         (["x", "--locale", "de"], "--locale de: the site does not have this locale. Use one of en, fr."),
         (["x" * 501], "search: must have at most 500 characters"),
-        (["--", "-x"], "search: all words are excluded. Add at least one word to search for."),
+        (["--", "-x"], "search: the search only excludes words. Add at least one word to search for."),
     ],
 )
 def test_what_can_not_be_meant_is_one_line(root: Path, arguments: list[str], message: str) -> None:

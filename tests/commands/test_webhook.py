@@ -143,8 +143,8 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["test", "biuld"], 'bifolio: biuld: there is no webhook with this name. Did you mean "build"?'),
-        (["log", "x"], "bifolio: x: there is no webhook with this name. Use one of build, off."),
+        (["test", "biuld"], 'bifolio: biuld: no webhook has this name. Did you mean "build"?'),
+        (["log", "x"], "bifolio: x: no webhook has this name. Use one of build, off."),
         (
             ["test", "off"],
             'bifolio: site.yaml:6: the environment variable NOT_SET, which the webhook "off" uses, is '

@@ -97,7 +97,7 @@ WRONG = {
     "  - name: a\n    url: env:A\n    events: [entry.creat]": (4, 'unknown event "entry.creat"'),
     "  - name: a\n    url: env:A\n    status: [Draft]": (
         4,
-        'status must be "published" or "draft" (found "Draft")',
+        '"status" must be "published" or "draft" (found "Draft")',
     ),
     "  - name: a\n    url: env:A\n    locales: [fr]": (
         4,
@@ -129,11 +129,11 @@ WRONG = {
     ),
     "  - name: a\n    url: env:A\n    headers:\n      Webhook-Id: c": (
         5,
-        'the header "Webhook-Id" can\'t be set here, because Bifolio or another entry sets it',
+        'the header "Webhook-Id" can\'t be set here, because Bifolio sets it, or it occurs twice',
     ),
     "  - name: a\n    url: env:A\n    headers:\n      A: c\n      a: d": (
         6,
-        'the header "a" can\'t be set here, because Bifolio or another entry sets it',
+        'the header "a" can\'t be set here, because Bifolio sets it, or it occurs twice',
     ),
     "  - {name: a, url: env:A}\n  - {name: a, url: env:A}": (3, 'two webhooks are named "a"'),
 }
@@ -183,17 +183,18 @@ def test_values_of_the_environment_are_put_in_when_they_are_needed(tmp_path: Pat
         ),
         (
             {**SET, "HOOK": "ftp://x"},
-            'site.yaml:3: the environment variable HOOK, which the webhook "build" uses, must begin with '
-            "https://",
+            'site.yaml:3: the value of the environment variable HOOK, which the webhook "build" uses, is '
+            "invalid: it must begin with https://",
         ),
         (
             {**SET, "KEY": "a\nb"},
-            'site.yaml:4: the environment variable KEY, which the webhook "build" uses, contains '
-            "characters that ",
+            'site.yaml:4: the value of the environment variable KEY, which the webhook "build" uses, is '
+            "invalid: it contains characters that ",
         ),
         (
             {**SET, "SECRET": "x"},
-            'site.yaml:5: the environment variable SECRET, which the webhook "build" uses, must be "whsec_',
+            'site.yaml:5: the value of the environment variable SECRET, which the webhook "build" uses, is '
+            'invalid: it must be "whsec_',
         ),
     ],
 )

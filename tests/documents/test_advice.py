@@ -112,7 +112,7 @@ FIXES = {
     "slug: [a]": "write a single value instead of a list: slug: a",
     "kind: [long]": "write a single value instead of a list: kind: long",
     "mail: foo": "write it as name@example.org",
-    "title: a long title": "shorten it by 4",
+    "title: a long title": "shorten it to 8 characters",
     "card: x": "write the attributes of shared.card below it: name: …, n: …",
     "zone: [{name: x}]": "set __component to one of shared.card",
     "documentId: a/b": 'remove the "/", or remove documentId',

@@ -129,18 +129,23 @@ def test_lines_are_those_of_the_file() -> None:
 
 
 REFUSED = {
-    "not closed": ("---\ntitle: x\n\nText\n", "the front matter is not closed", 1, "add a line --- after it"),
+    "not closed": ("---\ntitle: x\n\nText\n", "the front matter is not closed", 1, "add the line --- after"),
     "closed by an indented line": (
         "---\ntitle: x\n ---\n",
         "the front matter is not closed",
         1,
-        "add a line",
+        "add the line",
     ),
-    "a fence alone": ("---", "the front matter is not closed", 1, "add a line"),
-    "TOML that is not closed": ('+++\ntitle = "x"\n', "the front matter is not closed", 1, "add a line +++"),
+    "a fence alone": ("---", "the front matter is not closed", 1, "add the line"),
+    "TOML that is not closed": (
+        '+++\ntitle = "x"\n',
+        "the front matter is not closed",
+        1,
+        "add the line +++",
+    ),
     "broken TOML": ('+++\ntitle = "x"\nsub = \'y\n+++\n', "a quote is not closed", 3, "close the"),
     "broken JSON": ('{\n"title": "x",\n}\n\nText\n', "not JSON: ", 2, "check the commas"),
-    "a language behind the dashes": ("---toml\na = 1\n---\n", "front matter in toml", 1, "write it as YAML"),
+    "a language behind the dashes": ("---toml\na = 1\n---\n", 'begins with "---toml"', 1, "write YAML"),
     "a list": (
         "---\n- a\n---\n",
         "front matter must be a mapping",

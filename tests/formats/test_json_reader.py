@@ -51,8 +51,8 @@ BAD_JSON = {
     "nothing": ("", "not JSON: expected a value", 1),
     "a comment": ('{\n// c\n"a": 1}', "not JSON", 2),
     "two values": ("{}\n{}", "not JSON: unexpected characters after the value", 2),
-    "NaN": ('{"a": NaN}', "NaN is not JSON", 1),
-    "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not JSON", 2),
+    "NaN": ('{"a": NaN}', "NaN is not allowed in JSON", 1),
+    "Infinity": ('{"NaN": "\\" Infinity",\n "a": -Infinity}', "-Infinity is not allowed in JSON", 2),
     "a key twice": ('{"a": 1,\n"b": {"c": 1,\n\t"c": 2}}', 'the key "c" occurs twice', 3),
     "half of a pair": ('{"a": "\\ud83d"}', "half of a surrogate pair", None),
     "too many digits": (

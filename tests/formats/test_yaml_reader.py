@@ -207,7 +207,7 @@ REFUSED = {
     "lines in quotes before it": ('a: "x\n  y"\nb: c: d\n', "mapping values are not", 3, "put strings"),
     "an @": ("a: b\nc: @d\n", "cannot start any token", 2, "put strings that begin with this character"),
     "an unknown alias": ("a: b\nc: *d\n", "no anchor &d", 2, "put strings that begin with * in quotes"),
-    "an alias inside of itself": ("a: &x\n  b: *x\n", "used inside its own anchor", 2, "write the value out"),
+    "an alias inside of itself": ("a: &x\n  b: *x\n", "used inside its own anchor", 2, "replace the alias"),
     "a key twice": ("a: 1\nb: 2\na: 3\n", 'the key "a" occurs twice', 3, "remove one of the two"),
     "a list as key": ("a: 1\n? [b]\n: c\n", "a key must be a string", 2, "put the key in quotes"),
     "two documents": ("a: 1\n---\nb: 2\n", "a second YAML document", 2, "keep only one YAML document in"),
@@ -215,7 +215,7 @@ REFUSED = {
     "an unknown tag": ("a: 1\nb: !python/object x\n", "tag !python/object is unknown", 2, "remove the tag"),
     "an unknown tag on quotes": ("a: 1\nb: !x 'x'\n", "the tag !x is unknown", 2, "remove the tag"),
     "an unknown tag on a mapping": ("a: 1\nb: !x {}\n", "the tag !x is unknown", 2, "remove the tag"),
-    "a control character": ("a: 1\nb: \x07\n", "not allowed", 2, "remove that character"),
+    "a control character": ("a: 1\nb: \x07\n", "not allowed", 2, "remove the invalid character"),
 }  # fmt: skip
 
 

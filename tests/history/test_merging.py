@@ -190,7 +190,7 @@ def test_a_conflict_is_reported_and_resolved(api: Api) -> None:
     before = head(api)
     refused = merge(api)
     assert (refused.status, refused.error["name"]) == (409, "ConflictError")
-    assert "send the choices as resolve" in refused.error["message"]
+    assert "send your choices in the key" in refused.error["message"]
     assert refused.error["details"] == {
         "conflicts": [
             {

@@ -114,7 +114,7 @@ def check_writes(record: Record, history: History, push: str) -> Iterator[str]:
 def _may_be_made(write: Write) -> bool:
     """Whether an answer says that the remote could not be asked any more whether it has the write."""
     error = (write.answer.body or {}).get("error", {})
-    return write.answer.status == 503 and "did not confirm the change" in str(error.get("message"))
+    return write.answer.status == 503 and "did not confirm the push" in str(error.get("message"))
 
 
 def _check_order(writes: Sequence[Write], history: History) -> Iterator[str]:

@@ -163,7 +163,7 @@ def _is_unknown(answer: Answer) -> bool:
     """Whether a response leaves open whether the write was made."""
     error = (answer.body or {}).get("error", {}) if isinstance(answer.body, dict) else {}
     if answer.status == 503:
-        return "did not confirm the change" in str(error.get("message"))
+        return "did not confirm the push" in str(error.get("message"))
     return answer.status <= 0 or (answer.status >= 500 and answer.status not in REFUSED)
 
 

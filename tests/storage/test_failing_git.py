@@ -69,7 +69,7 @@ def add_picture(root: Path) -> str:
 
 
 def test_a_file_of_a_filter_is_refused(root: Path) -> None:
-    with pytest.raises(ConflictError, match='with the filter "lfs"'):
+    with pytest.raises(ConflictError, match='requires the git filter "lfs"'):
         add_picture(root)
 
 

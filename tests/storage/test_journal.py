@@ -418,7 +418,9 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
     journal = api.root / ".bifolio/journal"
     journal.mkdir()
     (journal / "1234-1.staged").write_text("name: new\n")
-    assert told() == [(".bifolio", "an interrupted write was discarded before it changed a file")]
+    assert told() == [
+        (".bifolio", "a write was interrupted before it changed a file, and has been discarded")
+    ]
     assert contents(api.root) == before
     assert told() == []
     # Twice, after such a write, two files of the same name were edited before the next start.
@@ -443,7 +445,7 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
             with (api.root / path).open("a") as file:
                 file.write("by hand\n")
         api.site.recover()
-    expected = "a write saved its text in this file, because the original file was changed at the same time"
+    expected = "contains a write that was not applied, because the original file was changed at the same time"
     aside = [
         f".bifolio/unsaved/content/{name}.md"
         for name in ("tags/one-2", "tags/one", "things/one-2", "things/one")

@@ -272,7 +272,7 @@ def test_documents_that_a_locale_lacks_are_told_when_asked_for(tmp_path: Path) -
     (problem,) = found(tmp_path, "--translations")
     assert (problem["path"], problem["message"], problem["fix"]) == (
         "content/pages/a.md",
-        "has no version in the locale fr",
+        "the document has no version in the locale fr",
         "add content/pages/a.fr.md",
     )
 
@@ -457,7 +457,7 @@ def test_a_cause_with_many_problems_is_told_once_with_three_examples(tmp_path: P
         ),
         (
             {f"content/pages/{i}.md": page("title: A", *["# more"] * i, "title: B") for i in range(4)},
-            "the key … is also on line …; only its last value is served",
+            "the key … occurs again on line …; only its last value is served",
             "Run bifolio check --fix to fix them all.",
         ),
     ],
@@ -889,13 +889,13 @@ def test_a_role_that_nobody_has_by_its_name_is_told(tmp_path: Path) -> None:
         (
             2,
             3,
-            'the role "publik" is not built in, so no user has it until it is assigned',
+            '"publik" is not a built-in role, so it has no effect until it is assigned to a user',
             'did you mean "public"?',
         ),
         (
             3,
             3,
-            'the role "Autenticated" is not built in, so no user has it until it is assigned',
+            '"Autenticated" is not a built-in role, so it has no effect until it is assigned to a user',
             'did you mean "authenticated"?',
         ),
     ]
@@ -919,11 +919,11 @@ def test_locales_that_differ_in_what_they_share(tmp_path: Path) -> None:
     }
     write(tmp_path, {**note, **files})
     told = [(p["path"][14:], p["line"], p["message"]) for p in found(tmp_path) if p["rule"] == "shared"]
-    share = "it must be the same in all locales"
+    share = "must be the same in all locales, but"
     assert told == [
-        ("a.de.md", None, f"rank has no value, but has one in content/notes/a.md; {share}"),
-        ("a.fr.md", 3, f"rank differs from content/notes/a.md; {share}"),
-        ("b.de.md", 3, f"tags differs from content/notes/b.fr.md; {share}"),
+        ("a.de.md", None, f"rank {share} is missing here and present in content/notes/a.md"),
+        ("a.fr.md", 3, f"rank {share} differs from the value in content/notes/a.md"),
+        ("b.de.md", 3, f"tags {share} differs from the value in content/notes/b.fr.md"),
     ]
 
 
@@ -948,7 +948,7 @@ def test_a_key_that_stands_twice_is_served_with_its_last_value(tmp_path: Path) -
     write(tmp_path, {**TYPES, "content/pages/a.md": TWICE})
     (problem,) = found(tmp_path)
     assert (problem["line"], problem["column"], problem["rule"]) == (2, 1, "repeated-key")
-    assert problem["message"] == 'the key "title" is also on line 4; only its last value is served'
+    assert problem["message"] == 'the key "title" occurs again on line 4; only its last value is served'
     assert problem["fix"] == "--fix removes this one"
     api = Api.of(opened(tmp_path))
     assert api.get("/api/pages/a").data["title"] == "New"
@@ -998,7 +998,9 @@ def test_a_draft_of_a_type_without_drafts_has_one_cure(
     write(tmp_path, {**types, "site.yaml": "", f"content/posts/{path}": text})
     (problem,) = found(tmp_path)
     assert problem["rule"] == "draft"
-    assert problem["message"] == f"{said} marks the document as a draft, but it is served as published"
+    assert (
+        problem["message"] == f"{said} marks the document as a draft, but the document is served as published"
+    )
     assert problem["fix"] == (
         "in content-types/post.json, set options.draftAndPublish to true, and options.draftWhen to "
         '{"draft": true}'

@@ -74,7 +74,7 @@ def test_later_exports_write_what_differs(tmp_path: Path) -> None:
 def test_it_never_goes_into_the_site(tmp_path: Path) -> None:
     site = moved_into(tmp_path, "")
     done = run("export", str(site / "content"), "--site", str(site), "--at", "HEAD~1")
-    assert (done.exit_code, "is used for the site's files" in done.output) == (1, True)
+    assert (done.exit_code, "overlaps with a folder of the site" in done.output) == (1, True)
 
 
 @pytest.mark.parametrize("name", ["nothing", "--all", ""])

@@ -176,7 +176,7 @@ OWN_FOLDERS = {
     **dict.fromkeys(
         ("site/content", "site/content/public", "site/content/uploads", "site/content-types/x",
          "site/.bifolio/x", "site/.git/x", "link", "link/x"),
-        "is used for the site's files",
+        "overlaps with a folder of the site",
     ),
 }  # fmt: skip
 
@@ -197,7 +197,7 @@ def test_a_folder_inside_of_the_site_that_is_not_content(root: Path) -> None:
 def test_the_folder_of_documents_that_are_elsewhere(root: Path) -> None:
     write(root, collection("page", {"title": STRING}, files="docs/{name}.md"))
     write(root, {"docs/a.md": "A"})
-    assert "is used for the site's files (docs)" in refused(root, root / "docs" / "out")
+    assert "overlaps with a folder of the site (docs)" in refused(root, root / "docs" / "out")
 
 
 def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Path, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_link_to_a_folder_is_followed_and_a_link_inside_of_it_is_not(root: Pat
     before = files_of(elsewhere)
     (root / "content/notes/a.json").unlink()
     for options in ([], ["--force"]):
-        assert "api: is not a folder that was created by this export" in refused(
+        assert "api: is a file or symbolic link, but the export needs a folder here" in refused(
             root, tmp_path / "current", *options
         )
     assert files_of(elsewhere) == before
@@ -247,7 +247,7 @@ def test_a_link_in_place_of_a_file_is_replaced_and_not_followed(
 )  # fmt: skip
 def test_a_manifest_that_cannot_be_trusted(root: Path, out: Path, tmp_path: Path, text: str) -> None:
     write(tmp_path, {"mine": "mine", "out/index.html": "mine", "out/bifolio-export.json": text})
-    assert "bifolio-export.json: is not a valid manifest for this version" in refused(root, out)
+    assert "bifolio-export.json: is not an export manifest that this version" in refused(root, out)
     assert (tmp_path / "mine").read_text() == "mine"
     exported(root, out, "--force")
     assert (tmp_path / "mine").read_text() == (out / "index.html").read_text() == "mine"

@@ -171,7 +171,7 @@ def test_out_is_written_once_and_checked(tmp_path: Path) -> None:
     site = ("--site", str(tmp_path), "--out", str(out))
     missing = run(*site, "--check")
     assert missing.exit_code == 1
-    assert "there is no such file" in missing.stderr
+    assert "the file does not exist" in missing.stderr
     assert run(*site).exit_code == 0
     written = out.stat().st_mtime_ns
     assert "up to date" in run(*site, "--check").stdout

@@ -111,7 +111,8 @@ def test_relations_of_a_draft_change_drafts_alone(api: Api) -> None:
     refused = api.put("/api/notes/a?status=draft", {"tags": ["red"]}, "writer")  # A tag's file says so.
     assert (refused.status, refused.error["message"]) == (
         403,
-        "This draft would change published content through a relation",
+        "This draft would change published content, because "
+        "a relation in it is stored in a published document",
     )
     assert published(api) == before
     assert api.put("/api/notes/a?status=draft", {"tags": ["red"]}).status == 200  # who may change tags

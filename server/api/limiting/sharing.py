@@ -46,10 +46,18 @@ def check_store(settings: Settings) -> None:
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
     if find_spec("redis") is None:
-        raise SetupError(FILE, None, "api.rate_store needs redis", "run `pip install 'bifolio[redis]'`")
+        raise SetupError(
+            FILE,
+            None,
+            "api.rate_store requires the Python library redis",
+            "run `pip install 'bifolio[redis]'`",
+        )
     if not _url(settings.api.rate_store).startswith(("redis://", "rediss://")):
         variable = settings.api.rate_store.removeprefix(ENVIRONMENT)
-        raise SetupError(FILE, None, f"api.rate_store: {variable} has no redis:// address", "set it")
+        what = (
+            f"api.rate_store: the environment variable {variable} does not contain the URL of a Redis server"
+        )
+        raise SetupError(FILE, None, what, "set the variable to a URL such as redis://HOST:PORT/0")
 
 
 class ShareCounts(Job):

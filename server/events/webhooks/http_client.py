@@ -112,8 +112,10 @@ def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> 
     if host not in allowed:
         public = [address for address in addresses if is_public(ip_address(address.partition("%")[0]))]
         if not public:
-            at = "" if addresses[0] == host else f"at {addresses[0]}, which is "
-            raise RefusedAddress(f"{host} is {at}not a public address; webhooks_allow can allow it")
+            at = "" if addresses[0] == host else f"at the IP address {addresses[0]}, which is "
+            raise RefusedAddress(
+                f"{host} is {at}not a public address; to allow it, add it to webhooks_allow in site.yaml"
+            )
         addresses = public
     failed: OSError | None = None
     for address in addresses:

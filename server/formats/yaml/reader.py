@@ -58,7 +58,7 @@ def read_yaml(
     except yaml.reader.ReaderError as error:
         line, column, _ = position_at(text, error.position)
         what = f"not YAML: {error.reason}"
-        raise SyntaxProblem(what, line, "remove that character", column) from error
+        raise SyntaxProblem(what, line, "remove the invalid character", column) from error
     finally:
         loader.dispose()
 
@@ -204,10 +204,14 @@ class _Builder:
         """Return the value of an alias. The values in it are counted again, which limits their expansion."""
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
-            what = f"no anchor &{event.anchor} is defined before *{event.anchor} is used"
+            what = f"the alias *{event.anchor} is used, but no anchor &{event.anchor} is defined before it"
             raise _refusal(event, what, "put strings that begin with * in quotes")
         if any(target is container for container in self.stack):
-            raise _refusal(event, f"*{event.anchor} is used inside its own anchor", "write the value out")
+            raise _refusal(
+                event,
+                f"the alias *{event.anchor} is used inside its own anchor, &{event.anchor}",
+                "replace the alias with a value",
+            )
         self.count(size_of(target), event)
         return target
 

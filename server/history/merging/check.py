@@ -71,7 +71,7 @@ def require_valid(before: PastState, after: PastState) -> None:
         same = after.state.snapshot.claims.get(key, ())
         if len(same) > 1:
             raise ConflictError(
-                f"After the merge, {same[0].path} and {same[1].path} would be the same document"
+                f"After the merge, {same[0].path} and {same[1].path} would contain the same document"
             )
 
 

@@ -319,8 +319,8 @@ class Merger:
             )
             names = ", ".join(uncommitted[:_MAX_NAMED_FILES])
             raise ConflictError(
-                f"There are uncommitted changes to {names}{more}, which the merge would change; commit "
-                "them first",
+                f"The merge would overwrite uncommitted changes to {names}{more}. Commit or stash these "
+                "changes, then merge again",
                 {"paths": uncommitted},
             )
 

@@ -19,13 +19,17 @@ def missing_objects(site: Site) -> Iterator[Problem]:
     if not any(named.values()):
         return
     if not settings.media.store:
-        message, fix = "media files are in a bucket, but media.store is not set", "set media.store"
+        message, fix = (
+            "media files are in a bucket, but media.store is not set",
+            "set media.store to the URL of the bucket",
+        )
         yield Problem("site.yaml", None, message, fix, "error", None, "dangling")
         return
     sizes = {one.key: one.size for one in open_bucket(settings, patient=True).listed()}
     for path, objects in sorted(named.items()):
         missing = [one for one in objects if sizes.get(one.key) != one.size]
         if missing:
-            message = f"refers to the object {missing[0].key}, which is missing from {settings.media.store}"
-            fix = "upload the file again, or restore the object"
+            key = missing[0].key
+            message = f"refers to the object {key}, which is missing from the bucket {settings.media.store}"
+            fix = "upload the file again, or restore the object in the bucket"
             yield Problem(path + SIDECAR_SUFFIX, None, message, fix, "error", None, "dangling")

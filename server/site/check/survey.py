@@ -126,8 +126,11 @@ def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list
 def _problem(audit: Audit, name: str, first: Document, other: Document) -> Problem:
     missing = is_empty(values_of(other)[name])
     line, column = (None, None) if missing else line_and_column(audit.position(other.path, (name,)))
-    what = "has no value, but has one in" if missing else "differs from"
-    message = f"{name} {what} {first.path}; it must be the same in all locales"
+    message = (
+        f"{name} must be the same in all locales, but is missing here and present in {first.path}"
+        if missing
+        else f"{name} must be the same in all locales, but differs from the value in {first.path}"
+    )
     fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
     return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))
 
@@ -316,15 +319,15 @@ def _find_interrupted(root: Path) -> list[Problem]:
 
 def _finished_write(path: str) -> Problem:
     fix = "review the change with `git diff`"
-    what = "an interrupted write of this file was completed"
+    what = "a write to this file was interrupted and has now been completed"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 
 _DROPPED_PROBLEM = Problem(
     STATE_FOLDER,
     None,
-    "an interrupted write was discarded before it changed a file",
-    "send it again if its change is missing",
+    "a write was interrupted before it changed a file, and has been discarded",
+    "send the write again if its change is missing",
     "warning",
     rule="interrupted",
 )
@@ -332,7 +335,7 @@ _DROPPED_PROBLEM = Problem(
 
 def _unsaved_write(path: str) -> Problem:
     fix = "copy what you need from this file, then delete it"
-    what = "a write saved its text in this file, because the original file was changed at the same time"
+    what = "contains a write that was not applied, because the original file was changed at the same time"
     return Problem(path, None, what, fix, "warning", rule="interrupted")
 
 

@@ -124,8 +124,8 @@ def file_names(audit: Audit) -> Iterator[Problem]:
         else:
             fix = f"add {code} to locales.available in {FILE}"
         message = (
-            f'has the locale "{code}" in its name, '
-            f'but is served as a separate document, "{claim.document_id}"'
+            f'the file name contains the locale "{code}", '
+            f'but the file is served as a separate document, "{claim.document_id}"'
         )
         yield Problem(path, None, message, f"{fix}, or rename the file", "warning", None, "file-name")
 
@@ -137,7 +137,9 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
     The two files are served as two documents.
     """
     for path, (written, other) in written_ids(audit).items():
-        what = f'has no documentId, but {other} has "{written}", so the two files are separate documents'
+        what = (
+            f'has no documentId, but {other} contains the documentId "{written}", so these are two documents'
+        )
         fix = f'add "documentId: {written}"'
         yield Problem(path, None, what, fix, "warning", None, "missing-id", ("documentId",))
 
@@ -196,7 +198,7 @@ def find_untranslated(audit: Audit) -> Iterator[Problem]:
                     yield Problem(
                         path,
                         None,
-                        f"has no version in the locale {locale}",
+                        f"the document has no version in the locale {locale}",
                         fix,
                         "warning",
                         None,

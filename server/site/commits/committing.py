@@ -549,8 +549,8 @@ class Committer:
             if content is not None and by_others is ByOthers.ANOTHER_VERSION:
                 kept = self.queue.put_aside(last[path], path)
                 log.warning(
-                    "%s: someone has committed a different version of %s before a write to it was committed; "
-                    "the version of the write is in %s",
+                    "%s: someone committed a different version of %s before a write to this file was "
+                    "committed; the written version was saved in %s",
                     self.root, path, kept,
                 )  # fmt: skip
 
@@ -583,7 +583,7 @@ class Committer:
         for path, file in repository.versions(before, sorted(set(paths) - again)).items():
             if holds(repository, path, file) or is_replaced_on_disk(self.root / path, bases[path]):
                 log.warning(
-                    "%s: %s has an earlier version again, for example because of a git command; "
-                    "the write is in commit %s; to restore it: git restore %s",
+                    "%s: %s contains an earlier version again, for example because of a git command; "
+                    "the overwritten change is in commit %s; to restore it, run: git restore %s",
                     self.root, path, commit[:10], path,
                 )  # fmt: skip

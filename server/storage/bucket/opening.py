@@ -24,7 +24,7 @@ def require_library(settings: Settings) -> None:
     """Raise SetupError if the settings configure a bucket, but the package obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
-            FILE, None, "media.store needs the library obstore", "run `pip install 'bifolio[s3]'`"
+            FILE, None, "media.store requires the Python library obstore", "run `pip install 'bifolio[s3]'`"
         )
 
 

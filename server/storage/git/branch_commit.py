@@ -106,8 +106,8 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     for path, value in zip(words[0::3], words[2::3], strict=False):
         if value not in _NO_FILTER_VALUES:
             raise ConflictError(
-                f'git stores {path} with the filter "{value}", which does not run here; '
-                "add the file in a checkout of the branch"
+                f'{path} requires the git filter "{value}", which does not run when Bifolio writes to a '
+                "branch that is not checked out; check out the branch, and add the file there"
             )
 
 
@@ -131,7 +131,9 @@ def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> 
         if path not in requested:
             continue
         if mode in _LINK_MODES:
-            raise ConflictError(f"{path} {_LINK_MODES[mode]}; change it in a checkout of the branch")
+            raise ConflictError(
+                f"{path} {_LINK_MODES[mode]}; check out the branch, and change the path there"
+            )
         if mode == _FOLDER_MODE and path in files - deleted:
             _require_empty(root, commit, path, deleted)
         elif mode != _FOLDER_MODE and path in needed:

@@ -158,7 +158,9 @@ def listings(state: State, access: Access) -> Iterator[ListRequest]:
                 yield _listing(state, access, type_, wanted, locale)
             except ApiError as error:
                 raise SetupError(
-                    FILE, wanted.line, f"export.types.{type_.singular}: {error.message}"
+                    FILE,
+                    wanted.line,
+                    f"the request for export.types.{type_.singular} failed: {error.message}",
                 ) from error
 
 
@@ -246,12 +248,16 @@ class SiteExport:
         try:
             body = _answer(self.state, self.access.actor, wanted)
         except ForbiddenError as error:
-            what = f"export.queries.{name}: {self.access.actor.name} lacks the permission for this request"
+            what = (
+                f"export.queries.{name} requires the permission {error.permission}, "
+                f"which {self.access.actor.name} lacks"
+            )
             raise SetupError(
                 FILE, wanted.line, what, "grant the permission, or export as a different role"
             ) from error
         except ApiError as error:
-            raise SetupError(FILE, wanted.line, f"export.queries.{name}: {error.message}") from error
+            what = f"the request in export.queries.{name} failed: {error.message}"
+            raise SetupError(FILE, wanted.line, what) from error
         return Response(f"{QUERIES}/{name}.json", wanted.request, body)
 
 
@@ -274,7 +280,7 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
         )
     except NotFoundError as error:
         raise SetupError(
-            FILE, wanted.line, f'the request "{path}" does not return anything', "fix or remove the request"
+            FILE, wanted.line, f'there is no document at "{path}"', "correct or remove the request"
         ) from error
 
 

@@ -99,7 +99,7 @@ def read_manifest(folder: Path) -> Manifest | None:
             str(path), None, f"can't be read: {error.strerror}", "check the file and its permissions"
         ) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        what = f"is not a valid manifest for this version of Bifolio: {error}"
+        what = f"is not an export manifest that this version of Bifolio can read: {error}"
         raise SetupError(str(path), None, what, "export into a different folder, or use --force") from error
 
 
@@ -111,9 +111,9 @@ def check_path(path: str) -> str:
     """Return the path. Raises ValueError if the path is outside the export folder."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
-        raise ValueError(f'the path "{path}"')
+        raise ValueError(f'the path "{path}" is not allowed')
     if "\0" in path or str(PurePosixPath(path)) != path:
-        raise ValueError(f'the path "{path}"')
+        raise ValueError(f'the path "{path}" is not allowed')
     path.encode()
     return path
 
@@ -254,7 +254,7 @@ class Folder:
                 raise SetupError(
                     str(self.root / above),
                     None,
-                    "is not a folder that was created by this export",
+                    "is a file or symbolic link, but the export needs a folder here",
                     "remove that path",
                 )
             if above in self._sizes and above not in self._owned and not self.force:
@@ -325,7 +325,7 @@ def _check_name(path: str) -> None:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
         if longest > _MAX_NAME_BYTES:
-            raise ValueError(f"{longest} bytes are more than the {_MAX_NAME_BYTES} of a file's name")
+            raise ValueError(f"it has {longest} bytes, but the limit is {_MAX_NAME_BYTES}")
     except ValueError as error:
         what = f"can't be used as a file name: {error}"
         raise SetupError(repr(path), None, what, "give the document a different documentId") from error
@@ -345,7 +345,7 @@ def check_target(target: Path, site: Site) -> None:
     for folder in (*site.roots, CONTENT, TYPES, STATE_FOLDER, ".git"):
         inside = (site.root / folder).resolve()
         if real.is_relative_to(inside) or inside.is_relative_to(real):
-            what = f"is used for the site's files ({folder or 'content in its own folder'})"
+            what = f"overlaps with a folder of the site ({folder or 'content in its own folder'})"
             raise SetupError(str(target), None, what, "pass a separate folder, such as public")
 
 
@@ -405,6 +405,6 @@ def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
         return nothing
     if found.files and (found.role, found.drafts) != (manifest.role, manifest.drafts):
         drafts = " with drafts" if found.drafts else ""
-        what = f"contains a different export, created for {found.role}{drafts}"
+        what = f"contains an earlier export with other permissions, created for {found.role}{drafts}"
         raise SetupError(str(root), None, what, "pass a different folder, or use --force")
     return found

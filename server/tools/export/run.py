@@ -131,8 +131,13 @@ def _check_types(state: State) -> None:
 
 def _check_drafts(state: State, access: Access) -> None:
     if access.drafts and not any(access.status(type_) for type_ in state.schema.content_types):
-        fix = "grant readDraft to the role, or use a different --role, or use --everything"
-        raise SetupError("--drafts", None, f"{access.actor.name} may not read drafts", fix)
+        fix = "grant this permission to the role, or use a different --role, or use --everything"
+        raise SetupError(
+            "--drafts",
+            None,
+            f"{access.actor.name} does not have the permission readDraft for any content type",
+            fix,
+        )
 
 
 def _base_url(text: str) -> str:

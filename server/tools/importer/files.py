@@ -116,7 +116,9 @@ class _DocumentMerge:
             text = self.new_texts[path] = self._text(version, path)
             says = self._says(path, text, version)
         if not says:
-            self.notes.add(version.type.uid, f"{path} can't represent all values from the source")
+            self.notes.add(
+                version.type.uid, f"the file format of {path} can't represent all values of the document"
+            )
         return path
 
     def _merge(self, version: TargetVersion, path: str, found: Document | None) -> None:

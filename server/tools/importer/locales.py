@@ -50,7 +50,8 @@ def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any
         raise SetupError(
             FILE,
             None,
-            f"the default locale is {settings.locales.default}, but {source.default_locale} in the source",
+            f"the site's default locale is {settings.locales.default}, "
+            f"but the content to import has the default locale {source.default_locale}",
             "change locales.default, or import into a different folder",
         )
     missing = [code for code in source.locales if code not in settings.locales.available]

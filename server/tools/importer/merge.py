@@ -60,7 +60,7 @@ class Merge:
             self._count(subject, "same")
         elif not self.changeset.exists(path):
             if known and not self.overwrite:
-                self._keep(subject, path, "was deleted here and changed in the source")
+                self._keep(subject, path, "was deleted in this site, but has changed in Strapi")
             else:
                 self._put(subject, path, said, new(), "new")
         else:
@@ -80,7 +80,7 @@ class Merge:
         elif self.overwrite or (known and known.file == digest(old)):
             self._put(subject, path, said, text, "changed")
         elif known:
-            self._keep(subject, path, "was changed here and in the source")
+            self._keep(subject, path, "was changed both in this site and in Strapi")
         else:
             self._keep(subject, path, "already exists with other content and was not imported")
 
@@ -122,7 +122,7 @@ class Merge:
             return "same", ""
         if there is None:
             gone = known is not None and not self.overwrite
-            return ("kept", "was deleted here and changed in the source") if gone else ("new", "")
+            return ("kept", "was deleted in this site, but has changed in Strapi") if gone else ("new", "")
         if self.overwrite or (known and known.file == there):
             return "changed", ""
         return "kept", "already exists with other content"
@@ -138,7 +138,7 @@ class Merge:
             self.changeset.delete(path)
             self.removed.append(path)
         else:
-            self.kept.append((path, "was changed here and deleted in the source"))
+            self.kept.append((path, "was changed in this site, but deleted in Strapi"))
 
     def _put(self, subject: str, path: str, said: str, text: str, outcome: str) -> None:
         self.changeset.put(path, text)

@@ -53,14 +53,14 @@ def _name(subject: str, imported: Imported) -> str:
 
 def _sum(imported: Imported, *, dry_run: bool) -> str:
     if not imported.files:
-        return "Nothing to write: all files match the source."
+        return "Nothing to write: all files already match the content of Strapi."
     files = f"{imported.files} file{'s' * (imported.files != 1)}"
     return f"{files} would be written." if dry_run else f"{files} written."
 
 
 def _removed_lines(imported: Imported) -> Iterator[str]:
     if imported.merge.removed:
-        yield "Removed, because the source no longer contains this draft or locale:"
+        yield "Removed, because Strapi no longer contains this draft or locale:"
         yield from _shorten([f"  {path}" for path in imported.merge.removed])
 
 
@@ -83,7 +83,7 @@ def _notes(imported: Imported) -> Iterator[str]:
 
 def _roles(imported: Imported) -> Iterator[str]:
     if imported.source.roles:
-        yield "Roles in the source, in the syntax of site.yaml (nobody can read anything until you add them):"
+        yield "Roles from Strapi, in the syntax of site.yaml (nobody can read anything until you add them):"
         yield from (f"  {line}" for line in roles_lines(imported.source.roles))
 
 

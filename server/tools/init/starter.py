@@ -218,5 +218,5 @@ def _owner(folder: Path) -> str:
 
 
 def _unknown() -> SetupError:
-    message = "the source to install Bifolio from is unknown"
-    return SetupError("--from", None, message, "pass the URL of its git repository: --from https://…")
+    message = "can't determine which git repository Bifolio was installed from"
+    return SetupError("--from", None, message, "pass the URL of Bifolio's git repository: --from https://…")

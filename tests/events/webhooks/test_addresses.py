@@ -49,7 +49,9 @@ def test_a_public_address_is_not(address: str) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "0x7f000001", "2130706433", "::1", "0"])
 def test_this_machine_is_reached_by_none_of_its_names(host: str) -> None:
-    with pytest.raises(RefusedAddress, match="is not a public address; webhooks_allow can allow it"):
+    with pytest.raises(
+        RefusedAddress, match="is not a public address; to allow it, add it to webhooks_allow"
+    ):
         connect(host, 80, (), time.monotonic() + 5)
 
 
@@ -67,7 +69,7 @@ def test_no_spelling_of_a_private_address_is_connected_to(url: str) -> None:
     assert check_url(url) == ""
     outcome = send(url, {}, b"{}", (), 5)
     assert outcome.status == 0
-    assert "not a public address; webhooks_allow can allow it" in outcome.error
+    assert "not a public address; to allow it, add it to webhooks_allow in site.yaml" in outcome.error
 
 
 NO_ADDRESS = """

@@ -172,7 +172,10 @@ def test_nobody_listens() -> None:
 
 def test_a_host_that_is_not_allowed_is_not_connected_to(receiver: Receiver) -> None:
     outcome = send(receiver.url, {}, b"{}", ["localhost"])
-    assert outcome.error == "127.0.0.1 is not a public address; webhooks_allow can allow it"
+    assert (
+        outcome.error
+        == "127.0.0.1 is not a public address; to allow it, add it to webhooks_allow in site.yaml"
+    )
     assert receiver.received == []
 
 

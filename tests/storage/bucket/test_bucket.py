@@ -167,5 +167,5 @@ def test_a_server_does_not_begin_without_the_library(tmp_path: Path) -> None:
     code += "opening.find_spec = lambda name: None  # as where it is not installed\nmain()"
     command = [sys.executable, "-c", code, "serve", "--site", str(tmp_path), "--port", str(free_port())]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    said = "media.store needs the library obstore. Run `pip install 'bifolio[s3]'`"
+    said = "media.store requires the Python library obstore. Run `pip install 'bifolio[s3]'`"
     assert (done.returncode, said in done.stderr) == (1, True), done

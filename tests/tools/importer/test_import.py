@@ -206,7 +206,7 @@ def test_what_changed_on_both_sides_stays_and_is_named(root: Path) -> None:
     assert "Changed there" in (root / "content/books/the-salt-road.draft.md").read_text()
     assert kept(imported(root, path)) == [SALT]  # it is still so
     text = "\n".join(report(result, dry_run=False))
-    assert f"  {SALT} was changed here and in the source" in text
+    assert f"  {SALT} was changed both in this site and in Strapi" in text
 
 
 def test_overwrite_takes_what_the_source_says_and_no_more(root: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_site_that_refuses_to_populate_paged_lists_is_told_what_its_clients_ne
 def test_another_default_locale_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/site.yaml").write_text("locales: {default: fr, available: [fr]}\n")
-    with pytest.raises(SetupError, match="the default locale is fr, but en in the source"):
+    with pytest.raises(SetupError, match="the content to import has the default locale en"):
         imported(tmp_path / "site")
     assert not (tmp_path / "site/content").exists()
 

@@ -222,7 +222,7 @@ def test_the_command_with_a_url(tmp_path: Path, there: str) -> None:
 def test_the_command_asks_for_a_token(tmp_path: Path, there: str) -> None:
     done = command(there, "--site", str(tmp_path))
     assert done.exit_code == 1
-    assert "--token is missing. Create a full-access API token in Strapi" in done.output
+    assert "--token is required to import from a URL. Create a full-access API token in Strapi" in done.output
     assert done.output.count("\n") == 1
 
 

@@ -173,7 +173,7 @@ def test_a_history_that_is_not_whole_is_refused(root: Path, s3: S3, tmp_path: Pa
     clone = ["git", "clone", "-q", "--filter=blob:none", f"file://{root}", str(partial)]
     subprocess.run(clone, check=True)
     done = run(partial)
-    assert (done.exit_code, "some objects are missing" in done.output) == (1, True)
+    assert (done.exit_code, "some git objects are missing" in done.output) == (1, True)
     assert len(s3.objects()) == 3
 
 

@@ -231,7 +231,10 @@ def test_a_check_tells_what_the_bucket_lacks(root: Path, s3: S3) -> None:
     obstore.delete(s3.store, key)
     found = check(root)
     assert found.exit_code == 1
-    assert f"refers to the object {key}, which is missing from s3://media-of-tests/site" in found.output
+    assert (
+        f"refers to the object {key}, which is missing from the bucket s3://media-of-tests/site"
+        in found.output
+    )
     assert run(root, "push").exit_code == 0
     assert run(root, "pull").exit_code == 0
     assert check(root).exit_code == 0

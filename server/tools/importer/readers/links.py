@@ -78,7 +78,7 @@ class Linked:
             if there != list(dict.fromkeys(document_id for _, document_id in made)):
                 self.notes.add(
                     uid,
-                    f'"{name}" is returned in the order of creation here, unless a request contains "sort"',
+                    f'Bifolio returns "{name}" in the order of creation, unless a request contains "sort"',
                 )
 
 

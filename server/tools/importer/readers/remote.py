@@ -45,8 +45,9 @@ def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> 
     for name, attribute in schema["attributes"].items():
         text = "&".join(_populate(schemas, f"populate[{name}]", attribute, 0))
         if len(text) > MAX_QUERY_CHARS:
-            what = f'"{name}" in {schema["info"]["singularName"]} is nested too deeply to be fetched'
-            raise SetupError(base, None, what, "export from Strapi and import the archive")
+            singular = schema["info"]["singularName"]
+            what = f'"{name}" in {singular} is nested too deeply to be fetched through the API'
+            raise SetupError(base, None, what, "run `strapi export`, and import the archive")
         if length + len(text) > MAX_QUERY_CHARS:
             made.append("")
             length = 0
@@ -112,7 +113,7 @@ class Remote:
             return self._read()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             what = f"sent a response that Strapi 5 would not send: {type(error).__name__} {error}"
-            raise SetupError(self.base, None, what, "export from Strapi and import the archive") from error
+            raise SetupError(self.base, None, what, "run `strapi export`, and import the archive") from error
 
     def _read(self) -> Source:
         notes = ImportNotes()
