@@ -219,7 +219,7 @@ class BoundedMutex:
             del self._waiting[client]
 
     def _refusal(self) -> TurnError:
-        return TurnError(f"Too many simultaneous requests {self._purpose}; try again")
+        return TurnError(f"Too many requests that {self._purpose} are being processed; try again")
 
     def __enter__(self) -> None:
         self.take()

@@ -93,7 +93,7 @@ def test_one_at_a_time() -> None:
 
 def test_too_many_that_wait_are_refused_at_once() -> None:
     turns = BoundedMutex("count", 0, 10)
-    with turns, pytest.raises(BusyError, match="Too many simultaneous requests count; try again"):
+    with turns, pytest.raises(BusyError, match="Too many requests that count are being processed; try again"):
         turns.take()
     with turns:  # The next one has its turn.
         pass

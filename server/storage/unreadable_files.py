@@ -57,4 +57,4 @@ def problem_of(path: str, error: Exception) -> Problem:
         return Problem(path, None, f"can't be read: {error.strerror}", "check its permissions")
     log.error("%s can't be read", path, exc_info=error)
     message = f"can't be read: {type(error).__name__}: {error}"
-    return Problem(path, None, message, "remove the unusual part")
+    return Problem(path, None, message, "remove the part of the file that causes this error")

@@ -168,7 +168,9 @@ class Context:
         """
         document, *others = self.snapshot.claims.get((type_.uid, document_id, locale, status), ()) or (None,)
         if others:
-            raise ConflictError(f"{others[0].path} has the same document id; change the id in that file")
+            raise ConflictError(
+                f"{others[0].path} also contains this document; change the documentId in that file"
+            )
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:

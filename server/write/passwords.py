@@ -25,7 +25,9 @@ def hash_passwords(
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
     if passwords > MAX_PASSWORDS:
-        raise ValidationError(f"The body has {passwords} passwords; at most {MAX_PASSWORDS} are allowed")
+        raise ValidationError(
+            f"The request body contains {passwords} passwords; the limit is {MAX_PASSWORDS}"
+        )
     return [_hash_object(schema, type_, data) for type_, data in bodies]
 
 

@@ -72,6 +72,6 @@ def is_named(if_match: str, document: Document) -> bool:
 def _versions_of(if_match: str) -> frozenset[str]:
     if len(if_match) > MAX_IF_MATCH_CHARS:
         limit = f"{MAX_IF_MATCH_CHARS:,} characters"
-        raise ValidationError(f"If-Match has more than {limit}; send one entity tag")
+        raise ValidationError(f"The If-Match header has more than {limit}; send a single entity tag")
     # Weak entity tags (W/"…") match no version, because the W/ is not removed.
     return frozenset(tag.strip().strip('"').partition(".")[0] for tag in if_match.split(","))

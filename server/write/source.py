@@ -244,7 +244,7 @@ def _find_version(address: Address, context: Context) -> Document:
     published, draft = context.versions(address.type, document_id or "", address.locale)
     document = draft if address.draft else published
     if document is None:
-        raise NotFoundError("The published version has no separate file" if published else "")
+        raise NotFoundError("This document has no draft, so there is no draft file" if published else "")
     return document
 
 

@@ -54,4 +54,4 @@ def test_more_at_once_than_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch)
     for thread in threads:
         thread.join(20)
     assert set(checked) == {True}
-    assert set(refused) == {"Too many simultaneous requests have passwords; try again"}
+    assert set(refused) == {"Too many requests that have passwords are being processed; try again"}

@@ -114,7 +114,7 @@ def test_a_rename_with_many_changes_is_only_suggested(root: Path) -> None:
     )
     commit = rename(root)
     what = f'author refers to "ann", which commit {commit} renamed to "winifred"'
-    assert said(root) == [(what, 'change it to "winifred" if that is meant')]
+    assert said(root) == [(what, 'change it to "winifred" if that is what you mean')]
     assert len(check(root, "--fix")) == 1
 
 

@@ -949,7 +949,7 @@ def test_a_key_that_stands_twice_is_served_with_its_last_value(tmp_path: Path) -
     (problem,) = found(tmp_path)
     assert (problem["line"], problem["column"], problem["rule"]) == (2, 1, "repeated-key")
     assert problem["message"] == 'the key "title" occurs again on line 4; only its last value is served'
-    assert problem["fix"] == "--fix removes this one"
+    assert problem["fix"] == "--fix removes this occurrence"
     api = Api.of(opened(tmp_path))
     assert api.get("/api/pages/a").data["title"] == "New"
     assert api.put("/api/pages/a", {"count": 3}).data["title"] == "New"

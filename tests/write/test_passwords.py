@@ -74,4 +74,4 @@ def test_a_body_has_few_passwords(make_api: MakeApi) -> None:
     for code in ("x", "odd\u200b"):
         error = api.post("/api/doors", {"code": code, "locks": [{"code": code}] * 10}).error
         assert (error["status"], error["name"]) == (400, "ValidationError")
-        assert error["message"] == "The body has 11 passwords; at most 10 are allowed"
+        assert error["message"] == "The request body contains 11 passwords; the limit is 10"

@@ -45,10 +45,7 @@ def open_branch(writes: Writes) -> None:
         return
     if not operation_of(request).branch:
         if "branch" in request.args:
-            raise ValidationError(
-                'This request can\'t be written to a branch; the "branch" parameter is only for writes '
-                "of content"
-            )
+            raise ValidationError('The "branch" parameter can only be used in requests that write content')
         return
     name = parse_query(environ["QUERY_STRING"]).get("branch")
     if name is not None:

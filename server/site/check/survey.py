@@ -261,10 +261,10 @@ def _with_fix(problem: Problem, fix: Fix | None) -> Problem:
     if fix is None:
         return problem
     if fix.rule == REPEATED:
-        return replace(problem, fix="--fix removes this one")
+        return replace(problem, fix="--fix removes this occurrence")
     new = "null" if fix.new is None else f'"{fix.new}"'
     does = f"changes it to {new}" if fix.old else f"adds {'.'.join(map(str, fix.at))}: {new}"
-    hint = f"--fix {does}" if fix.certain else f"change it to {new} if that is meant"
+    hint = f"--fix {does}" if fix.certain else f"change it to {new} if that is what you mean"
     return replace(problem, message=fix.what or problem.message, fix=hint)
 
 

@@ -243,7 +243,7 @@ class Bucket:
 
     def _note(self, error: Exception) -> None:
         self._away_until = time.monotonic() + BACKOFF_S
-        log.warning("the media bucket: %s", str(error).partition("\n")[0])
+        log.warning("the media bucket can't be used: %s", str(error).partition("\n")[0])
 
 
 def _age(modified: datetime) -> timedelta:

@@ -70,7 +70,8 @@ class Archive:
                     yield upload, _copy_member(file, folder, member.name)
         if wanted:
             raise self._refuse(
-                f"{min(wanted)} has disappeared", "do not change the archive during the import"
+                f"the file {min(wanted)} has disappeared from the archive",
+                "do not change the archive during the import",
             )
 
     # --- members -------------------------------------------------------------------------------
@@ -90,7 +91,10 @@ class Archive:
             elif rest and folder in _TAKE:
                 left -= member.size
                 if left < 0:
-                    raise self._refuse(f"has more than {MAX_JSON_BYTES:,} bytes of JSON", "split it")
+                    raise self._refuse(
+                        f"has more than {MAX_JSON_BYTES:,} bytes of JSON",
+                        "export the content in several smaller archives",
+                    )
                 for number, line in self._lines(file, member.name):
                     try:
                         _TAKE[folder](found, line)
@@ -130,11 +134,12 @@ class Archive:
         path = PurePosixPath(member.name)
         if path.is_absolute() or ".." in path.parts or "\\" in member.name or "\0" in member.name:
             raise self._refuse(
-                f'"{member.name}" points outside the archive', "do not trust the source of this archive"
+                f'"{member.name}" points outside the archive',
+                "the archive may be malicious; do not import it",
             )
         if not (member.isfile() or member.isdir()):
             raise self._refuse(
-                f'"{member.name}" is not a regular file', "do not trust the source of this archive"
+                f'"{member.name}" is not a regular file', "the archive may be malicious; do not import it"
             )
 
     @contextmanager
