@@ -152,7 +152,7 @@ def test_a_secret_is_made_once_and_rotated(root: Path) -> None:
         ),
         (
             ["replay", "off", "--since", "0"],
-            'bifolio: off: this webhook is disabled. Set "enabled: true" in site.yaml.',
+            'bifolio: off: this webhook is disabled, so nothing can be resent to it. Set "enabled: true" in',
         ),
         (
             ["replay", "build", "--id", "msg_x"],
