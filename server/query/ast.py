@@ -30,8 +30,8 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """A test whether a relation, media or component attribute is empty. If `null` is false, the test passes
-    if the attribute is not empty.
+    """A test whether a relation, media or component attribute is empty. If `null` is false, the test is
+    reversed: it passes if the attribute is not empty.
     """
 
     attribute: Attribute
@@ -76,7 +76,9 @@ NO_FILTER = And(())
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One attribute in the path to a sort key, and the type of the items that the attribute contains."""
+    """One relation, media or component attribute that a sort key passes through, such as `author` in
+    `sort=author.name`. `target` is the type of the related items.
+    """
 
     attribute: Attribute
     at: int
@@ -86,7 +88,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """One sort key: the path to the column, the column, and the direction."""
+    """One sort key, such as `author.name:desc`: the steps that lead to the related item, the attribute to
+    sort by, and the direction.
+    """
 
     steps: tuple[Step, ...]
     attribute: Attribute
@@ -95,7 +99,9 @@ class Sort:
 
 
 class Selection(NamedTuple):
-    """Selection of fields and relations to return. If `fields` is None, all visible fields are returned."""
+    """The fields and relations to return, with the filter and sort keys for the items. If `fields` is None,
+    all visible fields are returned.
+    """
 
     fields: tuple[str, ...] | None = None
     filter: Filter = NO_FILTER
@@ -110,10 +116,10 @@ ALL_FIELDS = Selection()
 class Node:
     """One populated attribute.
 
-    - `selections`: what to return from items of each type, by uid. Items of types without a selection are
-      omitted.
-    - `attribute` is None if the populated attribute is `localizations`.
-    - `count`: return only the number of items.
+    - `selections`: maps the uid of each type of item to what is returned from items of that type. Items whose
+      type has no entry are omitted.
+    - `attribute`: the populated attribute, or None for `localizations`.
+    - `count`: whether to return only the number of items.
     """
 
     name: str

@@ -1,9 +1,10 @@
 """Parser for bracket notation, which converts `a[b][c]=1&a[d][]=2` to nested values. It is compatible with
 JavaScript's `qs` library.
 
-If keys are repeated or contradictory, `qs` merges their values in the order of the query string, and clients
-rely on the result. The Python package `qs-codec` took a fifth of the time of an uncached read, so this module
-reimplements `qs`. tests/query/test_brackets.py compares this module with the package.
+If a key occurs more than once, or as both an object and a plain value, `qs` merges the values in the order of
+the query string, and clients rely on the result. This module replaces the Python package `qs-codec`, which
+took a fifth of the time of an uncached read. tests/query/test_brackets.py checks that both return the same
+results.
 """
 
 import re
@@ -20,13 +21,13 @@ _HOLE = object()  # Placeholder for a missing index, such as index 0 in `a[1]=x`
 
 
 class _LongList(dict[str, Any]):
-    """A list with more than MAX_LIST_ITEMS items, stored as a dictionary. The dictionary's keys are the
+    """A list with more than MAX_LIST_ITEMS items. As in `qs`, it is stored as a dictionary whose keys are the
     indexes as strings.
     """
 
 
 def decode(parts: Iterable[str]) -> dict[str, Any]:
-    """Parse the parts of a query string into nested values.
+    """Parse the parts of a query string into nested values. A part is a `key=value` pair.
 
     Each leaf is a string, or None for a key without `=`. The brackets in keys must not be percent-encoded.
     All other characters may be percent-encoded UTF-8.
@@ -52,8 +53,8 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Return the value inside the nested objects and lists that the key specifies. For example, the key
-    `a[b][]` returns `{"a": {"b": [value]}}`.
+    """Wrap a value in the nested objects and lists that the key specifies. For example, the key `a[b][]`
+    returns `{"a": {"b": [value]}}`.
     """
     name, inner = _split(key)
     for part in reversed(inner):
@@ -68,11 +69,11 @@ def _nest(key: str, value: Any) -> Any:
 
 
 def _split(key: str) -> tuple[str, list[str]]:
-    """Split a key into its name and the texts inside the pairs of brackets that follow. For example,
-    `a[b][c]` returns `a`, `b` and `c`.
+    """Split a key into its name and the strings in brackets that follow. For example, `a[b][c]` returns `a`
+    and the list `b`, `c`.
 
-    Brackets inside brackets belong to the text in the outer pair. After MAX_DEPTH pairs, or from the first
-    bracket that is not closed, the remaining part of the key is a single text.
+    Nested brackets stay part of the string in the outer pair. After MAX_DEPTH pairs, or at a bracket that is
+    never closed, the rest of the key becomes a single string.
     """
     begin = key.find("[")
     if begin < 0:
@@ -103,8 +104,8 @@ def _closing(key: str, begin: int) -> int:
 
 
 def _merge(target: Any, source: Any) -> Any:
-    """Merge `source` into `target`, which contains the values parsed so far. Return the result. `target` may
-    be modified.
+    """Merge `source` into `target`, which contains the values parsed so far, and return the result. `target`
+    may be modified.
     """
     if source is None:
         return target
@@ -150,7 +151,7 @@ def _merge_list(target: Any, source: list[Any]) -> Any:
 
 
 def _append(values: Any, value: Any) -> Any:
-    """Append a value to the values of a key, and return all values of the key."""
+    """Return the values of a key with one more value appended. `values` is a single value or a list."""
     if isinstance(values, _LongList):
         last = max((int(key) for key in values if key.isdecimal()), default=-1)
         return _LongList({**values, str(last + 1): value})

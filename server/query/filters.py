@@ -39,8 +39,8 @@ def read_filters(schema: Schema, type_: Type, value: Any, param: str = "filters"
 
 @dataclass(frozen=True, slots=True)
 class _FilterParser:
-    """Parser for one parameter. In its methods, `negated` is true inside an odd number of
-    `$not` operators.
+    """Parser for one parameter. The methods have a parameter `negated`, which is true inside an odd number of
+    nested `$not` operators.
     """
 
     schema: Schema
@@ -57,7 +57,7 @@ class _FilterParser:
         return NO_FILTER
 
     def key(self, type_: Type, key: str, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse one key and its value in an object. The key is a logical operator or an attribute."""
+        """Parse one key of a filter object, with its value. The key is a logical operator or an attribute."""
         if key == "$not":
             return self.group(type_, value, path, not negated)
         if key in LOGIC:
@@ -74,9 +74,7 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the value that a filter contains for a scalar attribute: a value, a list of values, or an
-        object with operators.
-        """
+        """Parse the condition on a scalar attribute: a value, a list of values, or an object with operators."""
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):
@@ -98,7 +96,7 @@ class _FilterParser:
             parts = [self.scalar(at, attribute, v, path, negated) for v in _conditions(value, key)]
             return _combine(parts, negated != (key == "$or"))
         if key not in OPERATORS:
-            # Error paths exclude ids, because they are not attributes.
+            # `id` and `documentId` are not attributes, so the path in the error does not include them.
             named = path[:-1] if attribute.name in ("id", "documentId") else path
             raise invalid_key(key, ".".join(named) or None, self.param)
         return self.compare(attribute, at, key, value, path, negated)
@@ -106,8 +104,8 @@ class _FilterParser:
     def compare(
         self, attribute: Attribute, at: int, name: str, value: Any, path: AttributePath, negated: bool
     ) -> Filter:
-        """Parse a comparison of an attribute with an operand. If the operand is invalid, the error is raised
-        only after all keys in the filter have been parsed, because errors in keys have priority.
+        """Parse a comparison of an attribute with an operand. An error about the operand is raised only after
+        all keys in the filter have been parsed, because errors about keys have priority.
         """
         with self.mistakes:
             return _compare(attribute, at, name, value, path, negated)
@@ -143,8 +141,8 @@ class _FilterParser:
 
 
 def _as_object(value: Any) -> dict[str, Any]:
-    """Convert a filter's value, such as the value of `filters[author]=…`, to an object whose keys are
-    operators and attributes.
+    """Convert a filter's value to an object whose keys are operators and attributes. For example, the value
+    can be `abc`, as in `filters[author]=abc`.
     """
     if qs.is_list(value):
         items = qs.items(value)
@@ -186,7 +184,9 @@ def _compare_ids(target: Type, operator: str, value: Any, path: AttributePath, n
 
 
 def _has_conditions(value: Any) -> bool:
-    """Return whether a value contains conditions instead of operands."""
+    """Return whether a value contains conditions, such as `{"$gt": "5"}`. Otherwise, it contains only values
+    to compare with.
+    """
     items = qs.items(value) if qs.is_list(value) else [value]
     return any(isinstance(item, dict) for item in items)
 
@@ -201,8 +201,8 @@ def _conditions(value: Any, key: str) -> list[Any]:
 
 
 def _combine(parts: list[Filter], negated: bool) -> Filter:
-    """Combine filters with "and". If `negated` is set, combine them with "or" instead, because each part is
-    already negated.
+    """Combine filters with "and". If `negated` is set, each filter is already negated, so combine them with
+    "or" instead.
     """
     if len(parts) == 1:
         return parts[0]
@@ -235,8 +235,8 @@ def _compare(
 def _compare_many(
     attribute: Attribute, at: int, name: str, values: list[Any], path: AttributePath, negated: bool
 ) -> Filter:
-    """Parse a comparison with a list of values. `$eq` then means `$in`, and `$ne` means `$notIn`. All other
-    operators accept only a single value.
+    """Parse a comparison with a list of values, such as `$eq` with two values. `$eq` is then treated as
+    `$in`, and `$ne` as `$notIn`. For all other operators, raise ValidationError.
     """
     list_operator = {"$eq": "$in", "$ne": "$notIn"}.get(name)
     if list_operator is None:
@@ -260,7 +260,7 @@ def _cast(attribute: Attribute, value: Any, dotted: str) -> Any:
     except Unreadable as error:
         if attribute.type == "date":
             try:
-                return read_timestamp(text)[:10]  # Some clients send epoch milliseconds.
+                return read_timestamp(text)[:10]  # Some clients send dates as epoch milliseconds.
             except ValueError:
                 pass
         raise _bad_value(value, dotted, error.expected) from error

@@ -1,4 +1,6 @@
-"""The content types that a query depends on, which determine which changes can affect the response."""
+"""Finds the content types that a query depends on. A change to any other content type can't affect the
+response.
+"""
 
 from collections.abc import Iterator, Set
 
@@ -19,7 +21,7 @@ def mentioned_types(query: Query) -> Iterator[str]:
 
 
 def conditions(selection: Selection) -> Iterator[str]:
-    """Yield the uids of the types that occur in the filters and sort keys of a selection."""
+    """Yield the uids of the types that the filters and sort keys of a selection refer to."""
     yield from _types_in_filter(selection.filter)
     for key in selection.sort:
         for step in key.steps:

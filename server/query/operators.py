@@ -1,7 +1,7 @@
 """Table of filter operators, with each operator's name, operand, description and predicate.
 
-As in SQL, a comparison with null is never true, except with `$null` and `$notNull`. Texts are compared by
-code point. Operators with the suffix `i` ignore case.
+As in SQL, a comparison with null is never true, except with `$null` and `$notNull`. Strings are compared by
+code point. Operators whose name ends in `i` ignore case.
 """
 
 import json
@@ -28,8 +28,8 @@ class Operator:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text, for operators that compare texts. A value that is not a text is serialized as
-    JSON.
+    """Return a value as a string, for operators that compare strings. Values other than strings are
+    serialized as JSON.
     """
     if isinstance(value, str):
         return value

@@ -1,8 +1,8 @@
 """Parser for the parameters of a read request, which converts the parsed query string to a Query.
 
-tests/conformance/ contains the accepted forms. Unknown parameters are ignored, or rejected if the setting
-`api.strict_params` is true. Unknown keys inside a known parameter are always rejected, with an error that
-contains the key and its path.
+The tests in tests/conformance/ show every form that is accepted. Unknown parameters are ignored, or rejected
+if the setting `api.strict_params` is true. Unknown keys inside a known parameter are always rejected, with an
+error that contains the key and its path.
 """
 
 import re
@@ -49,8 +49,8 @@ def read_page(value: Any, settings: Settings) -> Page:
 
 
 def refuse_outside(params: Mapping[str, Any]) -> None:
-    """Raise PaginationError if `page` or `pageSize` is a top-level parameter instead of part of
-    `pagination`.
+    """Raise PaginationError if a request contains `page` or `pageSize` as a top-level parameter. The correct
+    form is `pagination[page]`.
     """
     if params.get("page") is not None or params.get("pageSize") is not None:
         raise PaginationError(
@@ -67,7 +67,8 @@ def refuse_unknown(params: Mapping[str, Any]) -> None:
 
 
 def read_part(params: Mapping[str, Any]) -> Page:
-    """Parse the top-level parameters `start` and `limit`. Raises ValidationError if a number is invalid.
+    """Parse the top-level parameters `start` and `limit`, which select a part of a list. Raises
+    ValidationError if a number is invalid.
 
     If `limit` is missing or -1, the number of documents is not limited.
     """
@@ -103,7 +104,7 @@ def _number(value: Mapping[str, Any], key: str, default: int) -> int:
 
 
 def pagination(page: Page, total: int) -> dict[str, int]:
-    """Return the response's `meta.pagination`."""
+    """Return the object `meta.pagination` of a response."""
     if page.page is None:
         counted = {"total": total} if page.with_count else {}
         return {"start": page.start, "limit": page.limit, **counted}
@@ -114,7 +115,7 @@ def pagination(page: Page, total: int) -> dict[str, int]:
 # --- parse ----------------------------------------------------------------------------------------
 
 STATUSES = ("published", "draft")
-# Parameters of the content API: those that Strapi allows with `strictParams`, and Bifolio's own.
+# Parameters of the content API. Strapi allows some of them with `strictParams`; the others are Bifolio's own.
 PARAMETERS = frozenset(
     (
         "filters",
@@ -186,8 +187,8 @@ def read_query(
 def _selection(
     schema: Schema, type_: Type, params: Mapping[str, Any], settings: Settings, *, many: bool
 ) -> Selection:
-    """Parse filters, sort, fields and populate, in this order. If several of them are invalid, the error is
-    about the first one.
+    """Parse the filters, sort, fields and populate parameters, in this order. If several parameters are
+    invalid, raise the error for the first one.
     """
     parsed: dict[str, Any] = {}
     mistakes = Mistakes()
@@ -209,7 +210,9 @@ def _selection(
 
 
 def with_default_populate(params: Mapping[str, Any], type_: Type, settings: Settings) -> Mapping[str, Any]:
-    """Return the parameters. If they do not contain `populate`, add the default from site.yaml."""
+    """Return the request's parameters. If they do not contain `populate`, add the content type's default from
+    site.yaml.
+    """
     if "populate" in params or type_.singular not in settings.api.populate:
         return params
     return {**params, "populate": settings.api.populate[type_.singular]}
@@ -256,9 +259,9 @@ def _locales(
     params: Mapping[str, Any], type_: Type, settings: Settings, *, many: bool
 ) -> tuple[str, ...] | None:
     """Return the locales to search. If the request filters by `locale`, the parameter `locale` is ignored and
-    all locales are searched.
+    all of the site's locales are searched.
 
-    If `many` is set, the parameter may also be a list or `*`.
+    If `many` is set, the parameter `locale` may also be a list or `*`.
     """
     filters, value = params.get("filters"), params.get("locale")
     if type_.localized and isinstance(filters, dict) and "locale" in filters:
@@ -298,8 +301,8 @@ def read_status(value: Any) -> str:
 
 
 def _status(params: Mapping[str, Any], settings: Settings) -> str:
-    """Parse the parameter `status`. In the Strapi 4 format, `publicationState=preview` also
-    selects drafts.
+    """Parse the parameter `status`. In the Strapi 4 response format, `publicationState=preview` also selects
+    drafts.
     """
     is_v4_preview = (
         settings.api.format is ResponseFormat.V4

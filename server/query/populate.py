@@ -27,7 +27,10 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     if "*" in names or not names:
         return None
     selected = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    for name, attribute in selected.items():  # Report unknown names before hidden ones.
+    for (
+        name,
+        attribute,
+    ) in selected.items():  # First report unknown names, then (below) names of hidden attributes.
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
     for name, attribute in selected.items():
@@ -40,8 +43,8 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
 def read_populate(schema: Schema, type_: Type, value: Any, *, forgiving: bool = False) -> tuple[Node, ...]:
     """Parse the parameter `populate` in any form into nodes. Raises ValidationError.
 
-    If `forgiving` is set, the parameter is parsed as in Strapi 4: unknown names are ignored, and a list may
-    contain both names and objects.
+    If `forgiving` is set, the parameter is parsed as in Strapi 4, which ignores unknown names and accepts
+    lists that contain both names and objects.
     """
     if value is None:
         return ()
@@ -64,8 +67,8 @@ def _size(key: tuple[Schema, str, str, bool], parsed: _Parsed) -> int:
     return 4 * len(key[2]) + _ENTRY_BYTES * (1 + parsed.attributes)
 
 
-_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # limit for the cache; estimate per node
-# Saves 36 of 150 µs per uncached read with populate=*.
+_MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 600  # the cache's size limit, and the estimated size of one node
+# The cache saves 36 of 150 µs per uncached read with populate=*.
 _parsed: Cache[tuple[Schema, str, str, bool], _Parsed] = Cache(_MAX_BYTES, _size)
 
 
@@ -86,8 +89,8 @@ def _names(value: Any, param: str) -> list[str]:
 
 
 class _Dotted(dict[str, Any]):
-    """The populate object for a dotted name such as `author.articles`. Errors about this object contain the
-    whole dotted name.
+    """The populate object that was created from a dotted name such as `author.articles`. Its own class marks
+    it, because errors about such an object must contain the whole dotted name.
     """
 
 
@@ -95,8 +98,8 @@ class _Dotted(dict[str, Any]):
 class _PopulateParser:
     """Parser for one `populate` parameter.
 
-    `count` is the number of nodes so far. This number is limited, because a short parameter can expand to
-    very many nodes through relations to several content types.
+    `count` is the number of nodes created so far. The total is limited, because a short parameter can expand
+    to a very large number of nodes through relations to several content types.
     """
 
     schema: Schema
@@ -175,7 +178,7 @@ class _PopulateParser:
             return ALL_FIELDS
         parsed: dict[str, Any] = {}
         for key, value in options.items():
-            # Parse options in the order of the request, because the error is about the first mistake.
+            # Parse the options in the order of the request, because Strapi reports the first mistake.
             if value == "" and key in ("populate", "fields") and not self.forgiving:
                 raise invalid_key("", ".".join(above) if key == "populate" else None, "populate")
             if key == "populate":
@@ -193,7 +196,9 @@ class _PopulateParser:
         return Selection(**parsed)
 
     def narrow(self, type_: Type, key: str, value: Any, parsed: dict[str, Any]) -> None:
-        """Parse one of the options fields, filters and sort, and add the result to `parsed`."""
+        """Parse the option `fields`, `filters` or `sort` of a populated attribute, and add the result to
+        `parsed`.
+        """
         if key == "fields":
             parsed["fields"] = read_fields(type_, value, "populate")
         elif key == "filters":
@@ -217,7 +222,9 @@ class _PopulateParser:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
         if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
-            raise invalid_key("populate", ".".join(path), "populate")  # Other options require `on`.
+            raise invalid_key(
+                "populate", ".".join(path), "populate"
+            )  # Any other value requires the option `on`.
         options_by_name = self.normalise(populate)
         for name in options_by_name:
             if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):
@@ -226,7 +233,7 @@ class _PopulateParser:
 
     def on(self, targets: Mapping[str, Type], value: Any, path: AttributePath) -> dict[str, Selection]:
         """Parse the option `on[category.component]=…`. The result contains only the types that the option
-        names, in the order in which the attribute lists them.
+        names, in the order of the request.
 
         A type is included even if its value is `false`.
         """
@@ -261,7 +268,7 @@ def _for_type(type_: Type, options_by_name: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _merge_forms(value: Any) -> Any:
-    """Convert a `populate` that combines several forms to a single object. For example, `qs` parses
+    """Convert a `populate` in which several forms are mixed to a single object. For example, `qs` parses
     `populate[a]=*&populate=b` as a list of objects and names.
     """
     is_numbered = isinstance(value, dict) and any(key.isdecimal() for key in value)
@@ -289,7 +296,9 @@ def _as_object(value: Any) -> dict[str, Any]:
 
 
 def _refuse_objects(value: Any) -> None:
-    """Raise ValidationError if a list contains items other than names. The error is identical to Strapi's."""
+    """Raise ValidationError if a list contains anything but names. The error message is identical to
+    Strapi's.
+    """
     keys = value if isinstance(value, dict) else map(str, range(len(value)))
     if not all(isinstance(item, str) for item in qs.items(value)):
         for key in keys:
@@ -318,10 +327,11 @@ def _tree_of(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _options(value: Any, path: AttributePath, targets: Iterable[Type] = ()) -> Mapping[str, Any] | None:
-    """Return the options for one populated attribute. Return None if the attribute's value is false.
+    """Return the options for one populated attribute. Return None if its value is false, so that the
+    attribute is not populated.
 
     Raises ValidationError if the value contains names instead of options. If the first name is an attribute
-    of a target, the error's path includes the name.
+    of a target type, the path in the error includes the name.
     """
     if isinstance(value, dict):
         return value

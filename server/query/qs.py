@@ -1,8 +1,8 @@
-"""Query strings in bracket notation (spec.md 4.4). This module parses them to nested dictionaries and lists
-of strings, and serializes such values.
+"""Query strings in bracket notation (spec.md 4.4). This module parses a query string to nested dictionaries
+and lists of strings, and serializes such values to a query string.
 
-`query.brackets` builds the nested values. Before that, this module rejects input that `query.brackets` would
-have to guess or truncate.
+`query.brackets` builds the nested values. Before calling it, this module rejects query strings that
+`query.brackets` would have to interpret by guessing or to truncate.
 """
 
 import itertools
@@ -63,9 +63,10 @@ def _plain(text: str) -> str:
 
 
 def _numbers_first(value: Any) -> Any:
-    """Sort keys as in JavaScript objects: first the numeric keys in ascending order, then all other keys.
+    """Sort keys in the order of JavaScript objects: first the numeric keys in ascending order, then all other
+    keys.
 
-    If a query contains several mistakes, this order determines which mistake the error is about.
+    If a query contains several mistakes, this order determines which of them is reported.
     """
     if isinstance(value, list):
         return [_numbers_first(item) for item in value]
@@ -93,11 +94,11 @@ def _refuse_excess(parts: Sequence[str]) -> None:
 
 
 def _number_keys(parts: Sequence[str]) -> list[str]:
-    """Return the parts of a query string. If a key is repeated more than MAX_LIST_ITEMS times, its parts get
-    explicit indexes (`a[0]=…`, `a[1]=…`).
+    """Return the parts of a query string, with explicit indexes (`a[0]=…`, `a[1]=…`) added to a key that is
+    repeated more than MAX_LIST_ITEMS times.
 
-    The indexes do not change the result, but make parsing faster. Without indexes, items are appended one by
-    one, which takes quadratic time.
+    The result of parsing is the same, but parsing is faster: without indexes, it takes quadratic time,
+    because items are appended one by one.
     """
     split = [part.partition("=") for part in parts]
     names = [unquote_plus(key).removesuffix("[]") for key, _, _ in split]
@@ -114,8 +115,8 @@ def _number_keys(parts: Sequence[str]) -> list[str]:
 
 
 def items(value: Any) -> list[Any]:
-    """Return the items in a list. `value` can also be an object with numeric keys, because sparse and long
-    lists are parsed to such objects.
+    """Return the items in a list. `value` can also be an object with numeric keys, because the parser returns
+    such an object for a long list or a list with gaps.
     """
     if isinstance(value, dict):
         return [value[k] for k in sorted(value, key=int)]
@@ -135,7 +136,7 @@ BOOLEANS: Mapping[str, bool] = {"true": True, "t": True, "1": True, "false": Fal
 
 
 def read_boolean(value: object) -> bool | None:
-    """Parse a boolean. Return None for all other values."""
+    """Parse a boolean. Return None if the value is not a boolean."""
     return BOOLEANS.get(value) if isinstance(value, str) else None
 
 
@@ -143,9 +144,10 @@ def read_boolean(value: object) -> bool | None:
 
 
 class Mistakes:
-    """Context manager that defers errors in values. Errors in keys are raised immediately.
+    """Context manager that defers errors about values until all keys have been parsed. Errors about keys are
+    raised immediately.
 
-    After the last `with` block, `report` raises the first deferred error.
+    After the last `with` block, the caller calls `report`, which raises the first deferred error.
     """
 
     __slots__ = ("_first",)
@@ -159,14 +161,14 @@ class Mistakes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Defer the error if the `with` block raised an error in a value."""
+        """Defer an error that was raised in the `with` block, unless it is an error about a key."""
         if not isinstance(error, ValidationError) or isinstance(error, KeyNameError):
             return False
         self._first = self._first or error
         return True
 
     def hold(self, error: ValidationError) -> None:
-        """Defer an error in a key, as if it were an error in a value."""
+        """Defer an error about a key, as if it were an error about a value."""
         self._first = self._first or ValidationError(error.message, error.details)
 
     def report(self) -> None:

@@ -1,4 +1,4 @@
-"""The attributes that filters and sort keys can use, and the target types of attributes.
+"""Lookup of the attributes that filters and sort keys can use, and of the types that attributes refer to.
 
 Private attributes, passwords and dynamic zones are rejected, so that filters can't reveal their values.
 """
@@ -13,7 +13,7 @@ HIDDEN = (
 )  # attributes that Strapi adds to content types, and that queries can't use
 HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, but only for media files
 
-# keys that lead from the requested content type to an attribute
+# path to an attribute, as a tuple of keys that starts from the requested content type
 AttributePath = tuple[str, ...]
 
 
@@ -32,14 +32,16 @@ def find_attribute(type_: Type, key: str, path: AttributePath, param: str) -> At
 
 
 def is_hidden(type_: Type, key: str) -> bool:
-    """Return whether `key` is the name of a hidden attribute that Strapi adds to this type. The path in an
-    error then includes the name.
+    """Return whether `key` is the name of a hidden attribute that Strapi adds to this type. Errors about a
+    hidden attribute include its name in the path; errors about unknown names do not.
     """
     return (key in HIDDEN and type_.kind != "component") or (type_.uid == UPLOAD and key in HIDDEN_OF_FILES)
 
 
 def target_of(schema: Schema, attribute: Attribute) -> Type | None:
-    """Return the target type of an attribute. Return None if there are no or several target types."""
+    """Return the target type of an attribute. Return None if the attribute has no target type or more than
+    one.
+    """
     if attribute.type == "media":
         return schema.types[UPLOAD]
     if attribute.type == "dynamiczone" or attribute.polymorphic:

@@ -20,7 +20,7 @@ def read_sort(schema: Schema, type_: Type, value: Any, param: str = "sort") -> t
     contains too many keys.
     """
     keys = _read(schema, type_, value, param)
-    # Drop repeated keys: a request may contain thousands.
+    # Drop duplicates, because a request can repeat the same key thousands of times.
     distinct = {(*(step.at for step in key.steps), key.at, key.descending): key for key in keys}
     if len(distinct) > qs.MAX_SORT_KEYS:
         raise ValidationError(f"The query has {len(distinct)} sort keys; the limit is {qs.MAX_SORT_KEYS}")
@@ -45,8 +45,8 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
 
 
 def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tuple[Sort, ...]:
-    """Parse several items. If some are invalid, raise the error with the shortest path. If several errors
-    have the shortest path, raise the first of them.
+    """Parse several items into sort keys. If some items are invalid, raise the error with the shortest path,
+    or the first of these if several paths are equally short.
     """
     keys: list[Sort] = []
     mistakes: list[ValidationError] = []
@@ -61,8 +61,8 @@ def _each(read: Callable[[Any], tuple[Sort, ...]], items: Iterable[Any]) -> tupl
 
 
 def _depth(error: ValidationError) -> int:
-    """Return the length of the path in an error. An error without a path is treated as if it had the longest
-    path.
+    """Return the length of the path in an error. For an error without a path, return a length that is greater
+    than any path.
     """
     if not isinstance(error, KeyNameError):
         return MAX_DEPTH + 1
@@ -81,7 +81,9 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            _key(schema, type_, inner, None, param)  # A list is not a direction; it is ignored.
+            _key(
+                schema, type_, inner, None, param
+            )  # A list is not a valid direction, so the key is checked but ignored.
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:
@@ -113,8 +115,8 @@ def _no_scalar(
 ) -> ValidationError:
     """Return the error for a sort key that ends at a relation or component.
 
-    The error is identical to Strapi's, which interprets the direction as the name of an attribute. For
-    example, the error for `sort[author]=DESC` says that the attribute `DESC` is unknown.
+    The error is identical to Strapi's. Strapi interprets the direction as the name of an attribute in the
+    related type. For example, the error for `sort[author]=DESC` says that the attribute `DESC` is unknown.
     """
     inside = None if attribute.polymorphic else target_of(schema, attribute)
     if order and inside is not None:

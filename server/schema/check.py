@@ -9,8 +9,8 @@ from server.formats.config_file import ConfigFile
 from server.schema.model import INVERSE_RELATIONS, RELATIONS, USER, Attribute, Schema, Type
 from server.schema.spelling import suggestion
 
-# A content type can't have these names: they are other paths below /api/ or other subjects of permissions. It
-# would share the permissions for users, roles or files.
+# API ids that content types can't use. Each is already another path below /api/ or a name in permissions, so
+# a content type with this id would conflict with it, or share the permissions for users, roles or files.
 RESERVED_IDS = (
     "auth", "connect", "content-type", "content-type-builder", "history", "i18n", "locale", "metrics", "role",
     "upload", "uploads", "user", "users", "users-permissions",
@@ -150,7 +150,7 @@ def _check_inverse(
     if attribute.morph or other.morph:
         return
     if other.target not in types and not _EXTERNAL.match(other.target or ""):
-        return  # The error is reported for the schema file of the other content type.
+        return  # The wrong target is already reported as an error in the other content type's schema file.
     back = other.mapped_by if attribute.inversed_by else other.inversed_by
     if other.target != type_.uid or back != attribute.name:
         want = "mappedBy" if attribute.inversed_by else "inversedBy"
@@ -169,8 +169,8 @@ def _check_inverse(
 
 
 def check_cycles(types: Mapping[str, Type], files: Mapping[str, ConfigFile]) -> None:
-    """Raise SetupError if components require each other in a cycle, because no finite value would be
-    valid.
+    """Raise SetupError if components require each other in a cycle, because then a valid value would be
+    infinitely large.
     """
     needs = {
         uid: {

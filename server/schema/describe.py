@@ -10,7 +10,9 @@ from server.schema.plugins import PLUGIN_TYPES, Raw
 
 
 def describe_types(schema: Schema) -> list[dict[str, Any]]:
-    """Return all content types, those of plugins first. Each has a uid, an API id and a schema."""
+    """Return the descriptions of all content types, beginning with the content types of plugins. Each
+    description contains a uid, an API id and a schema.
+    """
     plugins = [_describe_type(uid, _with_others(schema, uid, raw)) for uid, raw in PLUGIN_TYPES.items()]
     return [*plugins, *(describe_type(type_) for type_ in schema.content_types)]
 
@@ -18,7 +20,7 @@ def describe_types(schema: Schema) -> list[dict[str, Any]]:
 def describe_visible_type(schema: Schema, uid: str) -> dict[str, Any] | None:
     """Return the description of one content type.
 
-    Return None if it is unknown or is a plugin's hidden type.
+    Return None if the content type is unknown, or if it belongs to a plugin and is hidden in Strapi.
     """
     return next((d for d in describe_types(schema) if d["uid"] == uid and d["schema"]["visible"]), None)
 
@@ -39,7 +41,7 @@ def describe_type(type_: Type) -> dict[str, Any]:
 
 
 def describe_component(type_: Type) -> dict[str, Any]:
-    """Return the description of one component: its uid, its category and its schema."""
+    """Return the description of one component: its uid, category, API id and schema."""
     info = _section(type_.raw, "info")
     told = {"icon": info.get("icon"), "pluginOptions": type_.raw.get("pluginOptions")}
     return {
@@ -105,7 +107,9 @@ def _section(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _attributes(written: Raw) -> dict[str, Any]:
-    """Return the attributes in a schema file, with the defaults for media and relations added."""
+    """Return the attributes from a schema file. Defaults are added for missing options of media attributes
+    and relations.
+    """
     return {name: _attribute(raw) for name, raw in written.items() if isinstance(raw, dict)}
 
 

@@ -43,7 +43,7 @@ def read_content_types(root: Path) -> Schema:
 
 
 def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
-    """Read the schemas of the site at `root`. Return the valid part, and all errors."""
+    """Read the schemas of the site at `root`. Return the valid schemas and all errors."""
     types: dict[str, Type] = dict(BUILT_IN)
     files: dict[str, ConfigFile] = {}
     wrong: list[SetupError] = []
@@ -62,7 +62,7 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
             files[made.uid] = file
     types[USER] = user_type(types.values())
     schema = Schema(types)
-    if not wrong:  # If a schema can't be read, relations to its type would be reported as wrong.
+    if not wrong:  # If a schema could not be read, the checks would also report every relation to its type.
         for uid, file in files.items():
             check_type(file, types[uid], schema, wrong)
         with noting(wrong):
@@ -71,9 +71,10 @@ def survey_content_types(root: Path) -> tuple[Schema, list[SetupError]]:
 
 
 def user_type(types: Iterable[Type]) -> Type:
-    """Return the content type of users, with an inverse side for each relation from another type to users.
+    """Return the content type for users. For each relation from another content type to users, it contains
+    the inverse side.
 
-    Users have no files, so a relation to them is always stored in the files of the other content type.
+    Users have no files, so a relation to users is always stored in the files of the other content type.
     """
     found = dict(BUILT_IN[USER].attributes)
     for type_ in types:
@@ -135,7 +136,8 @@ def _read_type(file: ConfigFile, place: Path, wrong: list[SetupError]) -> Type:
     wrong_key = (
         find_mistyped_key(file.data, "attributes", TOP_KEYS) if "attributes" not in file.data else None
     )
-    # If the key `attributes` is mistyped, relations to the attributes would be reported as wrong.
+    # Report a mistyped key `attributes` at once. Otherwise, every relation to one of the attributes would be
+    # reported as wrong.
     if wrong_key:
         raise file.refuse_key(f'unknown key "{wrong_key}"', 'did you mean "attributes"?', wrong_key)
     if place.parts[0] == "components":
@@ -315,7 +317,8 @@ def _other_keys(
     return name
 
 
-# options of attributes: (field in `Attribute`, key in a schema file, type of the value)
+# options of attributes; each row contains a field in `Attribute`, the key in a schema file, and the value's
+# type
 _OPTIONS: tuple[tuple[str, str, type | tuple[type, ...]], ...] = (
     ("required", "required", bool),
     ("unique", "unique", bool),
@@ -346,7 +349,8 @@ _KINDS: Mapping[type | tuple[type, ...], str] = {
     (int, float, str): "a number",
 }
 
-# Types that custom fields of Strapi plugins correspond to. All other custom fields have the type `json`.
+# The attribute type for each custom field of a Strapi plugin. Custom fields that are not listed have the type
+# `json`.
 CUSTOM_FIELDS: Mapping[str, str] = {
     "plugin::ckeditor.CKEditor": "richtext",
     "plugin::ckeditor5.CKEditor": "richtext",
@@ -387,7 +391,7 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values.get("target") == USER and "mapped_by" in values
     ):  # Users have no files, so the relation is stored in the files of this content type.
         values.setdefault("inversed_by", values.pop("mapped_by"))
-    # In a localized content type, an attribute has the same value in all locales unless it has the option
-    # `localized`. As in Strapi, uids and relations are always different.
+    # In a localized content type, an attribute has one value for all locales, unless it has the option
+    # `localized`. As in Strapi, uids and relations always have a separate value for each locale.
     values["localized"] = type_localized and (kind in ("uid", "relation") or _is_localized(data))
     return Attribute(**values)

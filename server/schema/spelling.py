@@ -20,7 +20,7 @@ from server.schema.model import ATTRIBUTE_TYPES, RELATIONS, Type
 MIN_SIMILARITY = 0.65  # For example, "tga" is similar to "tag", but "date" is not similar to "name".
 MAX_CPU_S = 1.0  # limit for all suggestions in one report
 _SEPARATORS = "-_./: "
-_MIN_REST_SIMILARITY = 0.55  # for two words, ignoring the start and end that they have in common
+_MIN_REST_SIMILARITY = 0.55  # for two words without their common start and end
 _WORDS_PER_CLOCK_READ = 100
 
 
@@ -51,8 +51,8 @@ class Suggestions:
 
 
 def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> str:
-    """Return the most similar known word, or "" if no word is similar enough or the time limit was
-    exceeded.
+    """Return the known word that is most similar to `word`. Return "" if no known word is similar enough, or
+    if the time limit was exceeded.
     """
     matcher = SequenceMatcher()
     matcher.set_seq2(word)
@@ -70,7 +70,7 @@ def _nearest(word: str, known: Iterable[str], likeness: float, until: float) -> 
 
 
 def _differs_a_little(word: str, other: str) -> bool:
-    """Whether two words are similar apart from their common start and end.
+    """Whether two words are still similar after their common start and end are removed.
 
     Without this check, all uids would be similar, because they begin with `api::`.
     """
@@ -80,7 +80,7 @@ def _differs_a_little(word: str, other: str) -> bool:
 
 
 def _without_shared_start(word: str, other: str) -> tuple[str, str]:
-    """Return both words without their common start. The common start ends with a separator, such as a dot."""
+    """Remove the common start from two words, up to and including the last separator in it, such as a dot."""
     same = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), None)
     shared = word[:same] if same is not None else min(word, other, key=len)
     end = max(shared.rfind(mark) for mark in _SEPARATORS) + 1
@@ -88,24 +88,25 @@ def _without_shared_start(word: str, other: str) -> tuple[str, str]:
 
 
 def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
-    """Return the only known word that a mistyped word can mean.
+    """Return the known word that is meant by a mistyped word.
 
-    If no known word or more than one is possible, return None. See `KnownWords`.
+    Return None if no known word is possible, or more than one. `KnownWords.meant` describes which mistakes
+    are recognized.
     """
     return KnownWords(known).meant(word)
 
 
 class KnownWords:
-    """Index of known words, which finds the word that a mistyped word means in constant time."""
+    """Index of known words. It finds the known word that a mistyped word means in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)
 
     def meant(self, word: str) -> str | None:
-        """Return the only known word that a mistyped word can mean.
+        """Return the known word that is meant by a mistyped word.
 
-        The words may differ in upper and lower case, accents and separators, or by two adjacent letters that
-        were swapped. If no known word or more than one is possible, return None.
+        The words may differ in case, accents and separators, or by two adjacent letters that were swapped.
+        Return None if no known word is possible, or more than one.
         """
         found = self._by_fold.get(_fold(word), [])
         if not found and len(word) <= self._longest:
@@ -133,7 +134,7 @@ def _fold(word: str) -> str:
 
 
 def _swap_letters(word: str) -> Iterator[str]:
-    """Yield the word with each pair of adjacent letters swapped."""
+    """Yield the variants of a word in which one pair of adjacent letters is swapped."""
     for i, (first, second) in enumerate(pairwise(word)):
         if first != second and first.isalpha() and second.isalpha():
             yield f"{word[:i]}{second}{first}{word[i + 2 :]}"
@@ -141,7 +142,7 @@ def _swap_letters(word: str) -> Iterator[str]:
 
 # --- misspelled keys -------------------------------------------------------------------------------------
 
-# keys that Bifolio supports, and further keys that occur in Strapi's schema files
+# The keys in schema files: those that Bifolio supports, and others that only Strapi uses.
 TOP_KEYS = (
     "kind", "info", "options", "attributes", "pluginOptions",
     "collectionName", "uid", "modelType", "modelName", "apiName", "globalId", "config", "connection",
