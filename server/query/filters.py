@@ -74,7 +74,9 @@ class _FilterParser:
         return self.filter_related(type_.position[key], attribute, value, (*path, key), negated)
 
     def scalar(self, at: int, attribute: Attribute, value: Any, path: AttributePath, negated: bool) -> Filter:
-        """Parse the condition on a scalar attribute: a value, a list of values, or an object with operators."""
+        """Parse the condition on a scalar attribute. It is a value, a list of values, or an object with
+        operators.
+        """
         if qs.is_list(value):
             items = qs.items(value)
             if len(items) == 1 and isinstance(items[0], dict):

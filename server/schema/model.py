@@ -166,7 +166,9 @@ class Attribute:
 
     @property
     def polymorphic(self) -> bool:
-        """Whether this is the stored side of a morph relation. Each stored target includes its content type."""
+        """Whether this is the side of a morph relation that is stored. Each target is stored together with
+        its content type.
+        """
         return self.relation in POLYMORPHIC
 
     @property

@@ -1,8 +1,8 @@
-"""Catalog of the searchable document versions, and the versions' keys in the search index.
+"""Catalog of the searchable document versions, with the keys under which the search index stores them.
 
-Normally, a published document is a single version that is visible in both statuses. If the document has a
-draft that differs, the draft is a second version. All versions with the same content type, locale and
-statuses form a group.
+Normally, a published document is a single version, which is visible to requests for either status. If the
+document has a draft that differs, the draft is a second version. All versions with the same content type,
+locale and statuses form a group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ class Group:
     """A group of versions that the same callers may see: all versions with the same content type, locale and
     statuses.
 
-    `statuses` are the statuses in which the versions are visible.
+    `statuses` contains the statuses (`published`, `draft`) for which a request finds the versions.
     """
 
     uid: str
@@ -29,7 +29,7 @@ class Group:
 
     @classmethod
     def parse(cls, text: str) -> "Group":
-        """Parse a string that `str(group)` returned, and return the group."""
+        """Return the group that `str(group)` converted to this string."""
         uid, locale, statuses = text.split(_SEPARATOR)
         return cls(uid, locale, frozenset(statuses.split()))
 
@@ -47,10 +47,10 @@ class IndexedVersion:
 
 @dataclass(frozen=True, slots=True)
 class LocaleVersions:
-    """The published versions and the differing drafts of one content type in one locale.
+    """The published versions of one content type in one locale, and the drafts that differ from them.
 
-    `lists` are the two lists in the snapshot (published versions and drafts) from which this object was
-    created.
+    `lists` contains the two lists from the snapshot (published versions and drafts) from which this object
+    was created.
     """
 
     lists: tuple[object, object]
@@ -58,12 +58,12 @@ class LocaleVersions:
     drafts: dict[str, Document]
 
 
-Catalog = dict[tuple[str, str], LocaleVersions]  # by content type and locale
+Catalog = dict[tuple[str, str], LocaleVersions]  # The keys are content type and locale.
 
 
 def catalog(state: State, before: Catalog) -> Catalog:
-    """Return all searchable versions. If the versions of a content type have not changed since the catalog
-    `before`, that part of the catalog is reused.
+    """Return all searchable versions. Parts of the earlier catalog `before` are reused if the versions in
+    them have not changed.
     """
     found: Catalog = {}
     for type_ in state.schema.content_types:
@@ -104,8 +104,8 @@ def versions(found: Catalog, types: Mapping[str, Type]) -> Iterator[IndexedVersi
 
 
 def changes(before: Catalog, after: Catalog, types: Mapping[str, Type]) -> dict[str, IndexedVersion | None]:
-    """Return the versions that are new, changed or removed, by key. The value for a removed
-    version is None.
+    """Compare two catalogs. Return each version that is new or changed, and None for each version that was
+    removed. The keys of the result are the keys in the search index.
     """
     found: dict[str, IndexedVersion | None] = {}
     for key in before.keys() | after.keys():
@@ -120,7 +120,7 @@ def _changes(
 ) -> Iterator[tuple[str, IndexedVersion | None]]:
     """Yield the changes in one content type and locale.
 
-    If a draft is created or deleted, the group of the published version changes, too.
+    If a draft is created or deleted, the published version is yielded too, because its group changes.
     """
     uid, locale = key
     drafts = type_ is not None and type_.draft_publish
@@ -142,7 +142,9 @@ def _changes(
 
 
 def document_of(key: str, state: State) -> Document | None:
-    """Return the document with a key from the search index, or None if the document no longer exists."""
+    """Return the document version with the given key in the search index. Return None if the version no
+    longer exists.
+    """
     uid, document_id, locale, status = key.split(_SEPARATOR)
     type_ = state.schema.types.get(uid)
     if type_ is None or uid not in state.snapshot.tables:

@@ -28,8 +28,8 @@ from server.site.site import State
 
 Ranked = list[tuple[float, Document]]  # (score, document), best first
 _SPACE = re.compile(r"\s+")
-_STEPS_PER_VERSION = 20  # to read a version's texts
-_LOG2_CHARS_PER_STEP = 6  # to fold 64 characters and test one clause on them
+_STEPS_PER_VERSION = 20  # cost of reading a version's texts
+_LOG2_CHARS_PER_STEP = 6  # For each clause, 64 characters cost one step.
 
 
 def scan(
@@ -39,10 +39,11 @@ def scan(
     wanted: Callable[[Group], bool],
     budget: Budget,
 ) -> tuple[Ranked, Counter[Group]]:
-    """Search by scanning all versions. Return the matching versions, and the number of matches in each group.
+    """Search by scanning all versions, without the index. Return the matching versions, and the number of
+    matches in each group.
 
-    A match must contain enough of the words (see `enough`). If no version contains enough of them, versions
-    with at least one of the words match. Versions with equal scores are sorted by content type and id.
+    A match must contain most of the words (see `enough`). If no version does, versions with at least one of
+    the words match. Versions with equal scores are sorted by content type and id.
     """
     tests: dict[str, list[_Needle]] = {}
     out: dict[str, list[_Needle]] = {}
@@ -80,7 +81,7 @@ def _is_enough(question: Question, rates: list[float]) -> bool:
 
 
 class _Needle:
-    """A part of the question, compiled to a regular expression for texts in one language."""
+    """One clause of the search input, compiled to a regular expression for texts in one language."""
 
     def __init__(self, clause: Clause, language: str) -> None:
         self.field, self.phrase = clause.field, len(clause.words) > 1
@@ -91,8 +92,8 @@ class _Needle:
         self.pattern = re.compile(r"(?<![^\W_])" + r"[\W_]+".join([*words, re.escape(starts[0])]))
 
     def rate(self, folded: list[tuple[Text, str]]) -> float:
-        """Return the score of a document, given its folded texts. If the document does not
-        match, return 0.
+        """Return the score of a document, given its folded texts. The score is 0 if the document does not
+        match.
         """
         best = total = 0.0
         for text, said in folded:
@@ -121,9 +122,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bifolio")
 
-# How many searches can wait, and for how long.
+# How many searches can wait at the same time, and how long each of them waits.
 MAX_WAITING_SEARCHES, TURN_TIMEOUT_S = 12, 5.0
-_STEPS_PER_SUGGESTION = 1000  # A suggestion costs about as much as 1000 steps.
+_STEPS_PER_SUGGESTION = 1000  # Finding a suggestion takes about as long as 1000 steps.
 REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 
 
@@ -131,10 +132,10 @@ REBUILD_INTERVAL_S = 600.0  # minimum time between rebuilds of a damaged index
 class Scope:
     """The documents that a search can find.
 
-    - `statuses`: for each content type, by uid, the status in which the caller sees its documents. Content
-      types that are missing here are hidden.
-    - `types` and `locale` restrict the results. They do not restrict the counts, because facets also show the
-      counts for content types and locales that are not selected.
+    - `statuses`: maps the uid of each content type to the status in which the caller sees its documents.
+      Content types that are missing here are hidden from the caller.
+    - `types` and `locale`: the content types and locale that the request selects. They restrict the results.
+      The match counts also include other content types and locales, because facets show those too.
     - `unlocalized`: the uids of the content types without locales.
     """
 
@@ -201,17 +202,18 @@ class Search:
         *,
         current: bool = True,
     ) -> Results:
-        """Return at most `limit` results in the scope, from index `start` on.
+        """Return at most `limit` results in the scope. `start` is the index of the first result to return.
 
-        The index is used only if `current` is set, which means that `state` is the site's current state.
-        Raises LimitError if the request is too costly, and BusyError if too many searches are waiting.
+        If `current` is set, `state` is the site's current state. Only then can the index be used; otherwise,
+        all documents are scanned. Raises LimitError if the request is too costly, and BusyError if too many
+        searches are waiting.
         """
         if not question.wanted:
             return Results([], {}, None, True, self._status)
         if not current:
             return self._scan(catalog(state, {}), state, question, scope, start, limit, budget or Budget())
-        # A separate budget: with the request's, this thread could wait for a second mutex while it holds the
-        # first.
+        # A separate budget, because spending the request's budget can wait for another mutex, and this thread
+        # already holds one.
         own = Budget(state.settings) if budget else Budget()
         with self._turns:
             found = self._ask(state, question, scope, start + limit, own)
@@ -269,8 +271,8 @@ class Search:
         return self._shape[2]
 
     def _current(self, wanted: str) -> "IndexReader | None":
-        """Return a reader for the current index. Return None if the shape of the index differs
-        from `wanted`.
+        """Return a reader for the current index. Return None if the index was not built for the shape
+        `wanted` (see `texts.shape`) or has a different format version.
         """
         now = signature(self.folder)
         if now != self._signature or now is None:
@@ -335,7 +337,7 @@ def _count_visible(state: State, scope: Scope) -> Mapping[str, int]:
 
 
 def _may_be_damage(error: Exception) -> bool:
-    """Return whether an exception may be caused by a damaged index.
+    """Return whether a damaged index may be the cause of an exception.
 
     If the index is damaged, whoosh can raise any exception, or return invalid texts and keys.
     """
@@ -359,8 +361,8 @@ def total(found: Results, scope: Scope) -> int:
 def facets(found: Results, scope: Scope) -> tuple[Counter[str], Counter[str]]:
     """Return the number of matches for each content type (by uid) and for each locale.
 
-    The numbers for content types do not depend on which content types the request selects. The numbers for
-    locales do not depend on which locale the request selects.
+    The numbers for content types include content types that the request does not select, and the numbers for
+    locales include locales that the request does not select.
     """
     types: Counter[str] = Counter()
     locales: Counter[str] = Counter()

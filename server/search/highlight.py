@@ -1,4 +1,6 @@
-"""Highlighting: selects fragments of a document's texts, and marks the matching words in them."""
+"""Highlighting of search results. This module selects fragments of a document's texts, and marks the matching
+words in them.
+"""
 
 from collections.abc import Iterator
 
@@ -10,19 +12,19 @@ from server.search.texts import Text, texts
 from server.search.words import beginning, fold, language_of, terms
 
 MAX_FRAGMENT_CHARS = 180
-MAX_FRAGMENTS = 2  # per attribute
-MAX_SEARCHED_CHARS = 200_000  # per attribute
-# Per response: enough for about 12,000 distinct words, or for five million characters
-# of repeated words.
+MAX_FRAGMENTS = 2  # limit for each attribute
+MAX_SEARCHED_CHARS = 200_000  # limit for each attribute
+# Limit for each response. It is enough for about 12,000 distinct words, or for five million characters if the
+# words repeat.
 MAX_STEPS = 150_000
-_STEPS_PER_WORD = 12  # to stem a word
-_LOG2_CHARS_PER_STEP = 5  # to read 32 characters
+_STEPS_PER_WORD = 12  # cost of stemming a word
+_LOG2_CHARS_PER_STEP = 5  # Reading 32 characters costs one step.
 
 Fragment = list[tuple[str, bool]]  # (piece of text, whether it matches)
 
 
 class Effort:
-    """The number of steps that one response may still use for highlighting. The steps are also charged to the
+    """The number of steps that remain for highlighting in one response. Each step is also charged to the
     request's budget.
     """
 
@@ -30,7 +32,7 @@ class Effort:
         self._budget, self._left = budget or Budget(), steps
 
     def spend(self, steps: int) -> None:
-        """Charge steps. Raises the same errors as `Budget.spend`."""
+        """Charge a number of steps. Raises the same errors as `Budget.spend`."""
         self._left -= steps
         self._budget.spend(steps)
 
@@ -40,8 +42,8 @@ class Effort:
 
 
 class Finder:
-    """Matcher that finds the words of a question in texts in one language. It stops when no steps remain in
-    `effort`.
+    """Matcher that finds the words of a question in texts in one language. It stops when `effort` has no
+    steps left.
     """
 
     def __init__(self, question: Question, language: str, effort: Effort | None = None) -> None:
@@ -53,7 +55,7 @@ class Finder:
         ]
         self._terms = {term for word, _ in words for term in terms(word, language)}
         self._begun = tuple(fold(word) for word, begun in words if begun and len(word) > 1)
-        # The first letters of matching words: a cheap test that rejects most words.
+        # The pattern tests only a word's first letter, which is cheap and rejects most words.
         starts = {text[:1] for text in (*self._terms, *self._begun, *(fold(w) for w, _ in words))}
         self._pattern = beginning(starts)
         self._known: dict[str, bool] = {}
@@ -78,8 +80,8 @@ class Finder:
 
 
 def highlights(document: Document, settings: Settings, finder: Finder) -> dict[str, list[Fragment]]:
-    """Return the best fragments for each attribute. If no steps remain for the finder, there may be fewer
-    fragments or none.
+    """Return the best fragments for each attribute. If the finder runs out of steps, some fragments may be
+    missing.
     """
     found: dict[str, list[Fragment]] = {}
     ranked: dict[str, list[tuple[int, str]]] = {}
@@ -87,7 +89,7 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
         if finder.effort.is_over():
             break
         if text.kind == "uid":
-            continue  # A uid is derived from the title, which is displayed anyway.
+            continue  # Skip uids: a uid is generated from the title, which is displayed anyway.
         for paragraph in _paragraphs(text):
             if finder.effort.is_over():
                 break
@@ -104,14 +106,14 @@ def highlights(document: Document, settings: Settings, finder: Finder) -> dict[s
 
 
 class Finders:
-    """The finders for one response, by language. All of them share one limit on steps."""
+    """The finders for one response, one for each language. They share a single limit on steps."""
 
     def __init__(self, question: Question, budget: Budget | None = None) -> None:
         self._question, self._effort = question, Effort(budget)
         self._made: dict[str, Finder] = {}
 
     def of(self, document: Document) -> Finder:
-        """Return the finder for the language of a document."""
+        """Return the finder for a document's language."""
         language = language_of(document.locale)
         if language not in self._made:
             self._made[language] = Finder(self._question, language, self._effort)
@@ -119,8 +121,8 @@ class Finders:
 
 
 def _paragraphs(text: Text) -> Iterator[str]:
-    """Split a text into paragraphs. Markdown markup is not removed yet, because only a few paragraphs will be
-    displayed.
+    """Split a text into paragraphs. The paragraphs still contain Markdown markup, which is removed only from
+    the few paragraphs that are displayed.
     """
     if text.kind == "richtext":
         yield from text.value[:MAX_SEARCHED_CHARS].split("\n\n")

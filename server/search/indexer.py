@@ -2,7 +2,7 @@
 
 The process runs with a low priority, so that indexing does not slow down requests. It reads commands from
 standard input and writes a response to each command (see `writer_process`). It exits when its parent process
-ends. Versions that the index already contains with the same digest are skipped.
+ends. It skips versions that have not changed, which it detects by comparing digests.
 """
 
 import contextlib
@@ -26,7 +26,9 @@ NICENESS = 10
 
 
 class Indexer:
-    """Writer for the search index in a folder. Each public method is a command."""
+    """Writer for the search index in a folder. The methods `begin`, `take` and `commit` are the commands that
+    the process accepts.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Open the index. If the index is damaged or has a different format version, replace it with an empty
@@ -54,15 +56,17 @@ class Indexer:
         return status
 
     def begin(self, shape: str) -> None:
-        """Prepare to receive all versions. If the site's shape differs from the index's shape, searches do
-        not use the index until all versions have been received.
+        """Prepare to receive all versions of a site that has this shape (see `texts.shape`). If the index was
+        built for a different shape, searches do not use it until all versions have been received.
         """
         self._seen = set()
         if self.status.shape != shape:
             self._update_status(shape="")
 
     def take(self, tasks: list[Task]) -> int:
-        """Index or remove versions. Return how many of them actually changed the index."""
+        """Add versions to the index, or remove them from it. Return the number of versions for which the
+        index was changed.
+        """
         return sum(self._take(task) for task in tasks)
 
     def _take(self, task: Task) -> bool:
@@ -81,8 +85,8 @@ class Indexer:
         return True
 
     def _number(self, attribute: str) -> int:
-        """Return the number that the index uses for an attribute. A new attribute gets the next
-        free number.
+        """Return the number that the index uses in place of an attribute's name. A new attribute gets the
+        next free number.
         """
         numbers = self.status.numbers
         if attribute not in numbers:
@@ -90,8 +94,8 @@ class Indexer:
         return self.status.numbers[attribute]
 
     def commit(self, total: int, pending: int, shape: str = "") -> None:
-        """Make all changes visible to readers. If `shape` is not empty, mark the index as complete for this
-        shape.
+        """Make all changes visible to readers. If `shape` is not empty, all versions have been received, so
+        mark the index as complete for this shape.
         """
         if shape and self._seen is not None:
             for key in set(self.writer.digests) - self._seen:
@@ -130,13 +134,15 @@ def main(folder: Path, commands: BinaryIO, answers: BinaryIO) -> None:
             _answer(answers, _execute(indexer, name, arguments))
     except OSError as error:
         _answer(answers, f"{error.strerror or error}")
-    except Exception as error:  # With a damaged index, whoosh can raise any exception.
+    except Exception as error:  # If the index is damaged, whoosh can raise any exception.
         (folder / DAMAGED_FILE).touch()
         _answer(answers, f"{type(error).__name__}: {error}")
 
 
 def _execute(indexer: Indexer, name: str, arguments: tuple[Any, ...]) -> object:
-    """Execute a command. Raises the command's errors, and OSError if the index has been deleted."""
+    """Execute a command. Raises the errors that the command raises. If the index has been deleted, raises
+    OSError instead.
+    """
     try:
         return getattr(indexer, name)(*arguments)
     except Exception as error:

@@ -1,10 +1,10 @@
-"""Parser for search input: turns text into an immutable Question.
+"""Parser for search input, which converts it to an immutable Question.
 
     tide tables          both words, in any form; the last one may be unfinished
     "slack water"        both words in this order
     title:tide           the word in this attribute
     -ferry               without this word
-    light*               words that start with this text
+    light*               words that start with these letters
 
 All other input is treated as words, so no input is invalid.
 """
@@ -24,7 +24,9 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One word, or several words in a certain order. If `open` is set, the last word may be incomplete."""
+    """One word, or several words in a certain order. If `open` is set, the last word may be unfinished, so it
+    matches all words that start with it.
+    """
 
     words: tuple[str, ...]
     field: str | None = None
@@ -40,8 +42,8 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Parsed search input: the clauses to match, and the clauses to exclude. `text` is the input as the user
-    typed it.
+    """Parsed search input: the clauses that results must match (`wanted`), and the clauses that exclude
+    documents (`unwanted`). `text` is the input as the user typed it.
     """
 
     text: str
@@ -50,14 +52,16 @@ class Question:
 
 
 def enough(words: int) -> int:
-    """Return how many of `words` words a result must contain: two of two, two of three, four of five."""
+    """Return the minimum number of words that a result must contain if the question has `words` words. For
+    example, a result must contain two of two words, two of three, or four of five.
+    """
     return words - words // 3
 
 
 def read_question(text: str, fields: Container[str], *, unfinished: bool = True) -> Question:
-    """Parse search input. `fields` are the attribute names that the input can contain.
+    """Parse search input. `fields` contains the attribute names that can be used, as in `title:tide`.
 
-    If `unfinished` is set, the last word may be incomplete.
+    If `unfinished` is set, the user may still be typing the last word.
     """
     found: list[tuple[bool, Clause]] = []
     room = MAX_WORDS

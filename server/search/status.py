@@ -1,5 +1,5 @@
-"""Status of the search index, stored in a small file in the index's folder. All processes can
-read this file.
+"""Status of the search index. It is stored in a small file in the index's folder, so that all processes can
+read it.
 """
 
 import json
@@ -18,15 +18,15 @@ DAMAGED_FILE = "damaged"  # If this file exists, the writer rebuilds the index.
 class Status:
     """The status of the search index.
 
-    - `version`: the version of the index format, and the version of whoosh.
+    - `version`: the versions of the index format and of whoosh.
     - `build`: a random name for this index.
     - `shape`: the site's shape (`texts.shape`) when the index was last complete, or "" if it has never been
       complete.
     - `numbers`: the number that the index uses for each attribute.
-    - `documents`: how many document versions are indexed.
-    - `total`: how many document versions the site has.
-    - `pending`: how many changed document versions have not been indexed yet.
-    - `commits`: how many times changes were made visible to readers.
+    - `documents`: the number of document versions in the index.
+    - `total`: the number of document versions in the site.
+    - `pending`: the number of changed document versions that have not been indexed yet.
+    - `commits`: how many times changes to the index were made visible to readers.
     """
 
     version: str
@@ -53,7 +53,9 @@ def write_status(folder: Path, status: Status) -> None:
 
 
 def signature(folder: Path) -> object:
-    """Return a value that changes whenever the status file changes. This does not read the file itself."""
+    """Return a value that changes whenever the status file changes. The value is computed without reading the
+    file's contents.
+    """
     try:
         stat = os.stat(folder / STATUS_FILE)
     except OSError:

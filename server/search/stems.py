@@ -8,7 +8,7 @@ _stemmers = threading.local()  # Each thread has its own stemmers, because stemm
 
 
 def stem(word: str, language: str) -> str:
-    """Return a word's stem. `language` is the name of a language in snowballstemmer, such as `english`."""
+    """Return a word's stem. `language` is a language that snowballstemmer supports, such as `english`."""
     kept = _stemmers.__dict__
     found = kept.get(language)
     if found is None:

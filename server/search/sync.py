@@ -1,8 +1,8 @@
 """Background job that updates the search index (docs/search.md).
 
 One worker holds a lock and runs the process that writes the index. All other workers try to acquire the lock
-every second. So if the worker with the lock crashes, another one takes over. When the site changes, the
-changed versions are sent to the writer process, newest documents first.
+every second, so another worker continues if the worker with the lock crashes. When the site changes, the
+worker with the lock sends the changed versions to the writer process, beginning with the newest documents.
 """
 
 import logging
@@ -25,9 +25,11 @@ log = logging.getLogger("bifolio")
 
 MIN_WAIT_FACTOR = 10  # minimum pause between checks, as a multiple of the last check's duration
 MIN_BACKOFF_S, MAX_BACKOFF_S = 0.1, 60.0  # pause after a failure; it doubles with each consecutive failure
-BATCH_VERSIONS = 50  # versions per message
-BATCH_PAUSE_S = 0.002  # between batches, so other threads can run
-COMMIT_INTERVAL_VERSIONS = 5000  # versions between commits while a large site is indexed
+BATCH_VERSIONS = 50  # number of versions in one message to the writer process
+BATCH_PAUSE_S = 0.002  # pause between batches, so that other threads can run
+COMMIT_INTERVAL_VERSIONS = (
+    5000  # number of changed versions after which a commit follows while a large site is indexed
+)
 PROGRESS_INTERVAL_S = 2.0  # first interval between progress reports
 
 Tell = Callable[[str], None]
@@ -36,8 +38,8 @@ Tell = Callable[[str], None]
 class Sync(Job):
     """Job that updates the search index after changes to the site.
 
-    After a restart, versions that were not committed are sent again. The writer process skips those that the
-    index already contains, by comparing digests.
+    After a restart, versions that had not been committed are sent again. The writer process compares digests
+    and skips the versions that the index already contains.
     """
 
     name = "index"
@@ -49,13 +51,13 @@ class Sync(Job):
         self.done = (
             threading.Event()
         )  # set if nothing remains to be indexed, or if another process holds the lock
-        self.progress: tuple[int, int] = (0, 0)  # (checked versions, all versions)
+        self.progress: tuple[int, int] = (0, 0)  # (number of checked versions, number of all versions)
         self._session: _Session | None = None
         self._held = ExitStack()  # the lock and the writer process
 
     def run(self, context: JobContext) -> float:
-        """If this process holds the lock, detect changes or send one batch. Return the pause until the next
-        run, in seconds.
+        """If this process holds the lock, detect changes or send a batch of versions to the writer process.
+        Return the pause until the next run, in seconds.
         """
         try:
             session = self._session or self._lead(context.clock)
@@ -83,7 +85,7 @@ class Sync(Job):
         self.leads.clear()
 
     def _lead(self, clock: Clock) -> "_Session | None":
-        """Acquire the lock and start the writer process. Return None if the lock is not free."""
+        """Acquire the lock and start the writer process. Return None if another process holds the lock."""
         folder = state_folder(self.site.root) / SEARCH_FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         with ExitStack() as held:
@@ -98,16 +100,20 @@ class Sync(Job):
 
 
 class _Session:
-    """Indexing by the worker that holds the lock: which versions were sent to the writer process, and which
-    have yet to be sent.
+    """The indexing work of the process that holds the lock. A session stores which versions were sent to the
+    writer process, and which still have to be sent.
     """
 
     def __init__(self, sync: Sync, writer: WriterProcess, folder: Path, clock: Clock) -> None:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
         self.known: Catalog = {}
-        self.todo: dict[str, IndexedVersion | None] = {}  # in sending order
-        self.shape: str | None = None  # not None while all versions are being sent
+        self.todo: dict[
+            str, IndexedVersion | None
+        ] = {}  # the versions that still have to be sent, in this order
+        self.shape: str | None = (
+            None  # the shape that the index will have; None unless all versions are being sent
+        )
         self.uncommitted = self.total = 0
         self._is_idle = False
         self._began = self._sent = clock.monotonic()  # when sending began, and when the last batch was sent
@@ -132,8 +138,8 @@ class _Session:
         return BATCH_PAUSE_S
 
     def _rest(self, looking: float) -> float:
-        """Return the pause when there is nothing left to send. `looking` is the duration of the last check in
-        seconds.
+        """Return the pause, in seconds, when there is nothing left to send. `looking` is how long the last
+        check for changes took, in seconds.
         """
         if self._told:
             self._report(f"search: {self.total:,} documents indexed in {self._sent - self._began:.0f} s")
@@ -147,7 +153,7 @@ class _Session:
         self.sync.report(line)
 
     def _look(self) -> None:
-        """Detect changes to the site since the last check."""
+        """Find out what has changed in the site since the last check."""
         if (self.folder / DAMAGED_FILE).exists():
             raise DamagedIndex
         before, state = self.state, self.sync.site.state
@@ -165,8 +171,8 @@ class _Session:
         self.state, self.known, self.total = state, current, size(current)
 
     def _send(self) -> None:
-        """Send the next batch to the writer process. Commit after the last batch, and each time
-        COMMIT_INTERVAL_VERSIONS versions have been sent since the last commit.
+        """Send the next batch to the writer process. A commit follows after the last batch, and also whenever
+        COMMIT_INTERVAL_VERSIONS versions have changed in the index since the last commit.
         """
         state = self.state
         assert state is not None

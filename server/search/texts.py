@@ -1,7 +1,7 @@
 """The searchable texts in a document, each with its attribute and weight.
 
-Private attributes, passwords, relations and media are not searched. A text inside a component belongs to the
-document's attribute that contains the component.
+Private attributes, passwords, relations and media are not searched. Text inside a component is treated as
+text of the document's attribute that contains the component.
 """
 
 import html
@@ -20,8 +20,8 @@ from server.schema.model import Attribute, Schema, Type, title_of
 
 _TARGET = r"(?:[^()\s]|\([^()\s]{0,500}\)){0,2000}(?:\s[\"'][^\"'\n]{0,500}[\"'])?"
 _LINK = rf"\[([^\[\]]{{0,500}})\]\(\s?{_TARGET}\s?\)"
-# (pattern, replacement), applied in order. All run in linear time. Groups with look-ahead
-# are not possessive, because such groups match nothing before Python 3.11.3.
+# Pairs of (pattern, replacement), applied in this order. Each takes linear time. Groups that contain a look-
+# ahead are not possessive, because before Python 3.11.3 a possessive group with a look-ahead matches nothing.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[^\S\n]+"), " "),
     (re.compile(r"<!--(?:(?!<!--|-->).)*-->|\{/\*(?:(?!/\*|\*/).)*\*/\}", re.DOTALL), " "),  # comments
@@ -32,24 +32,24 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
         " ",
     ),  # fences; the code between them is kept
     (re.compile(r"^ ?\[[^\[\]\n]{1,500}\]: ?\S.*$", re.MULTILINE), " "),  # link definitions
-    # The following patterns are applied to single paragraphs.
-    (re.compile(rf"!{_LINK}"), r"\1"),  # images, also inside links
+    # The patterns from here on are applied to each paragraph.
+    (re.compile(rf"!{_LINK}"), r"\1"),  # images, including those inside links
     (re.compile(_LINK), r"\1"),
     (re.compile(r"!?\[([^\[\]\n]{1,500})\]\[[^\[\]\n]{0,500}\]"), r"\1"),
     (re.compile(r"</?[A-Za-z][^<>]{0,5000}+>|<https?://[^<>\s]{0,2000}+>"), " "),  # tags
     (re.compile(r"^ ?(?:#{1,6} |> ?|[-*+] |\d{1,9}[.)] |(?:[-=*_] ?){3,}+$)", re.MULTILINE), " "),
-    (re.compile(r" #++ ?$", re.MULTILINE), ""),  # the end of a closed heading
+    (re.compile(r" #++ ?$", re.MULTILINE), ""),  # the optional `#` at the end of a heading
     (re.compile(r"^ ?\|?(?: ?:?-{2,}+:? ?\|)++.*$|\|", re.MULTILINE), " "),  # tables
     (re.compile(r"(?<!\\)(?:\*\*?|__|~~|`++|(?<!\w)_)(?=\S)|(?<=[^\s\\])(?:\*\*?|__|~~|`++|_(?!\w))"), ""),
     (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
 )
-_WHOLE_TEXT_PATTERNS = 6  # The first patterns are applied to the whole text.
+_WHOLE_TEXT_PATTERNS = 6  # This many patterns at the start are applied to the whole text.
 _PARAGRAPHS = re.compile(r"\n ?\n\s*+|\n(?= ?(?:#|[-*+] |\d{1,9}[.)] |\|))")
 _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs in a Markdown text, without markup and line breaks."""
+    """Return the paragraphs of a Markdown text, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -63,7 +63,9 @@ def _inline(text: str) -> str:
 
 
 def block_texts(blocks: Any) -> Iterator[str]:
-    """Yield the text in each block of a rich text, including the descriptions of images."""
+    """Yield the text in each block of a rich text in the `blocks` format. The descriptions of images are
+    included.
+    """
     for block in blocks if isinstance(blocks, list) else ():
         text = "".join(_leaves(block))
         if text.strip():
@@ -87,9 +89,9 @@ def _leaves(node: Any) -> Iterator[str]:
 
 # --- texts ----------------------------------------------------------------------------------------
 
-MAX_TEXT_CHARS = 1_000_000  # The rest of a longer text is not searched.
+MAX_TEXT_CHARS = 1_000_000  # Only the beginning of a longer text is searched.
 
-# By attribute type: a function that splits a value into paragraphs.
+# For each attribute type, a function that splits a value into paragraphs.
 READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "string": lambda value: [value],
     "text": lambda value: value.split("\n\n"),
@@ -101,15 +103,15 @@ READERS: Mapping[str, Callable[[Any], list[str]]] = {
     "json": lambda value: _list_texts(value),
     "array": lambda value: _list_texts(value),
 }
-# Default weights by attribute type. The setting search.weights overrides them.
+# The default weight for each attribute type. The setting search.weights overrides it.
 WEIGHTS: Mapping[str, float] = {"string": 2, "text": 2, "enumeration": 2, "email": 2}
 TITLE_WEIGHT = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One searchable value: its attribute in the document, its weight, its attribute type, and the value
-    itself.
+    """One searchable value. `attribute` is the attribute of the document, and `kind` is the type of the
+    attribute that contains the value, possibly inside a component.
     """
 
     attribute: str
@@ -118,14 +120,14 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Return the paragraphs in the value, without markup."""
+        """Return the paragraphs of the value, without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One version in the form in which it is sent to the indexer. If `texts` is None, the indexer removes the
+    """The data about one version that is sent to the indexer. If `texts` is None, the indexer removes the
     version from the index.
     """
 
@@ -177,7 +179,7 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.holds_components:
         return max(
             WEIGHTS.values()
-        )  # an upper bound, because the weight of each inner text depends on its own type
+        )  # This is an upper limit. The weight of a text inside also depends on the text's own type.
     return WEIGHTS.get(attribute.type, 1.0)
 
 
@@ -186,8 +188,8 @@ def _list_texts(value: Any) -> list[str]:
 
 
 def shape(schema: Schema, settings: Settings) -> str:
-    """Return a digest of the site's locales and searchable attributes. An index that was built for a
-    different shape is not used.
+    """Return a digest of the site's locales and searchable attributes, called its shape. Searches do not use
+    an index that was built for a different shape.
     """
     parts: list[Any] = [settings.locales.default, settings.locales.available]
     for type_ in sorted(schema.types.values(), key=lambda t: t.uid):

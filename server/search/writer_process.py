@@ -1,4 +1,4 @@
-"""Client for the process that writes the search index (`indexer`)."""
+"""Client for the process that writes the search index (the module `indexer`)."""
 
 import os
 import pickle
@@ -16,20 +16,20 @@ _IMPORT_FOLDER = (
 
 
 class DamagedIndex(Exception):
-    """Raised if the index can't be read, or if another index has replaced it. The index must
-    then be rebuilt.
+    """Raised if the index can't be read, or if it was replaced with a different index. The index must then be
+    rebuilt.
     """
 
 
 class WriterProcess:
-    """The process that writes the index. The process is started when the context is entered, and after `end`,
-    by the next call.
+    """The process that writes the index. It is started when the context is entered. After `end`, the next
+    call of `call` starts it again.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
         self.folder, self.lock = folder, lock
         self._child: _Child | None = None
-        self._build = ""  # `build` of the index that the last process opened
+        self._build = ""  # the `build` (see `Status`) of the index that the last process opened
 
     def __enter__(self) -> "WriterProcess":
         try:
@@ -43,7 +43,7 @@ class WriterProcess:
         self.end()
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """Send a command and return the response. Raises DamagedIndex, and the same errors as
+        """Send a command to the process and return the response. Raises DamagedIndex, and the same errors as
         `_Child.call`.
         """
         return (self._child or self._open()).call(name, *arguments)
@@ -65,8 +65,8 @@ class WriterProcess:
 
 
 class _Child:
-    """One writer process. The process inherits the lock, so that no other process can write until it has
-    ended.
+    """One run of the writer process. The process inherits the lock, so no other process can write until it
+    has ended.
     """
 
     def __init__(self, folder: Path, lock: int) -> None:
@@ -90,7 +90,7 @@ class _Child:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            with suppress(OSError):  # Closing fails if there is unread input.
+            with suppress(OSError):  # Closing fails if the process has not read all of its input.
                 if pipe is not None:
                     pipe.close()
 
@@ -99,7 +99,7 @@ class _Child:
         already ended.
         """
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):  # The process has ended. Its last response is read below.
+        with suppress(BrokenPipeError):  # The process has ended. `_receive` reads its last response.
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
         return self._receive()
