@@ -27,10 +27,8 @@ def read_fields(type_: Type, value: Any, param: str = "fields") -> tuple[str, ..
     if "*" in names or not names:
         return None
     selected = {name: type_.columns.get(name) for name in names if name not in ("id", "documentId")}
-    for (
-        name,
-        attribute,
-    ) in selected.items():  # First report unknown names, then (below) names of hidden attributes.
+    # First report unknown names, then (below) names of hidden attributes.
+    for name, attribute in selected.items():
         if attribute is None or not attribute.scalar:
             raise invalid_key(name, name if attribute or is_hidden(type_, name) else None, param)
     for name, attribute in selected.items():
@@ -187,9 +185,8 @@ class _PopulateParser:
             elif key in ("fields", "filters", "sort"):
                 with self.mistakes:
                     self.narrow(type_, key, value, parsed)
-            elif (
-                key != "count" and read_boolean(key) is None
-            ):  # Keys such as `populate[author][1]=…` are ignored.
+            elif key != "count" and read_boolean(key) is None:
+                # Keys such as `populate[author][1]=…` are ignored.
                 is_named = key in type_.attributes or (key == "on" and type_.kind == "component")
                 error_path = (*above, key) if is_named else above
                 raise invalid_key(key, ".".join(error_path), "populate")
@@ -222,9 +219,8 @@ class _PopulateParser:
             return self.on({t.uid: t for t in targets}, options["on"], (*path, "on"))
         populate = options.get("populate")
         if populate not in (None, "*") and not isinstance(populate, _Dotted) and not self.forgiving:
-            raise invalid_key(
-                "populate", ".".join(path), "populate"
-            )  # Any other value requires the option `on`.
+            # Any other value requires the option `on`.
+            raise invalid_key("populate", ".".join(path), "populate")
         options_by_name = self.normalise(populate)
         for name in options_by_name:
             if name != "*" and not self.forgiving and not any(name in t.populatable for t in targets):

@@ -6,11 +6,8 @@ Private attributes, passwords and dynamic zones are rejected, so that filters ca
 from server.errors import invalid_key
 from server.schema.model import UPLOAD, USER, Attribute, Schema, Type
 
-HIDDEN = (
-    "createdBy",
-    "updatedBy",
-    "localizations",
-)  # attributes that Strapi adds to content types, and that queries can't use
+# attributes that Strapi adds to content types, and that queries can't use
+HIDDEN = ("createdBy", "updatedBy", "localizations")
 HIDDEN_OF_FILES = ("folder", "folderPath")  # the same, but only for media files
 
 # path to an attribute, as a tuple of keys that starts from the requested content type

@@ -35,9 +35,8 @@ def _read(schema: Schema, type_: Type, value: Any, param: str) -> tuple[Sort, ..
         return _each(lambda part: (_text(schema, type_, part, param),), parts)
     if qs.is_list(value):
         if len({isinstance(item, str) for item in qs.items(value)}) > 1:
-            raise invalid_key(
-                "0", None, param
-            )  # Strapi interprets a mixed list as an object with numeric keys.
+            # Strapi interprets a mixed list as an object with numeric keys.
+            raise invalid_key("0", None, param)
         return _each(lambda item: _read(schema, type_, item, param), qs.items(value))
     if isinstance(value, dict):
         return tuple(_object(schema, type_, value, (), param))
@@ -81,9 +80,8 @@ def _object(
     for key, item in value.items():
         inner = (*path, *key.split("."))
         if qs.is_list(item):
-            _key(
-                schema, type_, inner, None, param
-            )  # A list is not a valid direction, so the key is checked but ignored.
+            # A list is not a valid direction, so the key is checked but ignored.
+            _key(schema, type_, inner, None, param)
         elif isinstance(item, dict):
             yield from _object(schema, type_, item, inner, param)
         else:

@@ -387,9 +387,8 @@ def _read_attribute(file: ConfigFile, name: str, type_localized: bool) -> Attrib
         values[ours] = tuple(str(item) for item in data[theirs]) if want is list else value
     if kind == "relation" and "morphBy" in data:
         values["mapped_by"] = str(data["morphBy"])
-    if (
-        values.get("target") == USER and "mapped_by" in values
-    ):  # Users have no files, so the relation is stored in the files of this content type.
+    # Users have no files, so the relation is stored in the files of this content type.
+    if values.get("target") == USER and "mapped_by" in values:
         values.setdefault("inversed_by", values.pop("mapped_by"))
     # In a localized content type, an attribute has one value for all locales, unless it has the option
     # `localized`. As in Strapi, uids and relations always have a separate value for each locale.

@@ -187,9 +187,8 @@ _TRAILING_FIELDS = (
 # STANDARD_FIELDS are the system fields of every document. A document's file can contain FILE_FIELDS. An
 # attribute can't have a name in RESERVED_FIELDS.
 STANDARD_FIELDS = tuple(attribute.name for attribute in (*_LEADING_FIELDS, *_TRAILING_FIELDS))
-DATE_TYPES = frozenset(
-    {"date", "datetime"}
-)  # attributes of these types can get their value from a date in the file name
+# attributes of these types can get their value from a date in the file name
+DATE_TYPES = frozenset({"date", "datetime"})
 # parts of a date that can be used as folder names, and their positions in `2024-01-31`
 DATE_PARTS: Mapping[str, slice] = {"year": slice(0, 4), "month": slice(5, 7), "day": slice(8, 10)}
 FILE_FIELDS = tuple(name for name in STANDARD_FIELDS if name != "id")

@@ -48,9 +48,8 @@ class Sync(Job):
         self.site, self.timing, self.report = site, timing, report
         self.backoff = Backoff(MIN_BACKOFF_S, MAX_BACKOFF_S, reset_s=MAX_BACKOFF_S)
         self.leads = threading.Event()  # set while this process holds the lock
-        self.done = (
-            threading.Event()
-        )  # set if nothing remains to be indexed, or if another process holds the lock
+        # set if nothing remains to be indexed, or if another process holds the lock
+        self.done = threading.Event()
         self.progress: tuple[int, int] = (0, 0)  # (number of checked versions, number of all versions)
         self._session: _Session | None = None
         self._held = ExitStack()  # the lock and the writer process
@@ -108,9 +107,8 @@ class _Session:
         self.sync, self.writer, self.folder, self.clock = sync, writer, folder, clock
         self.state: State | None = None
         self.known: Catalog = {}
-        self.todo: dict[
-            str, IndexedVersion | None
-        ] = {}  # the versions that still have to be sent, in this order
+        # the versions that still have to be sent, in this order
+        self.todo: dict[str, IndexedVersion | None] = {}
         self.shape: str | None = (
             None  # the shape that the index will have; None unless all versions are being sent
         )
@@ -180,10 +178,8 @@ class _Session:
         tasks = [_task(key, version, state) for key, version in batch]
         self.uncommitted += self.writer.call("take", tasks)
         total, left = self.total, len(self.todo)
-        self.sync.progress = (
-            max(0, total - left),
-            total,
-        )  # `left` includes removals, so it may exceed the total.
+        # `left` includes removals, so it may exceed the total.
+        self.sync.progress = (max(0, total - left), total)
         if not left:
             self.writer.call("commit", total, 0, self.shape or "")
             self.shape = None

@@ -177,9 +177,8 @@ def _weight(type_: Type, attribute: Attribute, settings: Settings, title: str | 
     if attribute.name == title:
         return TITLE_WEIGHT
     if attribute.holds_components:
-        return max(
-            WEIGHTS.values()
-        )  # This is an upper limit. The weight of a text inside also depends on the text's own type.
+        # This is an upper limit. The weight of a text inside also depends on the text's own type.
+        return max(WEIGHTS.values())
     return WEIGHTS.get(attribute.type, 1.0)
 
 

@@ -83,9 +83,8 @@ def fold(word: str) -> str:
     if word.isascii():
         return word.lower()
     bare = _MARKS.sub("", unicodedata.normalize("NFKD", word.casefold()))
-    return (bare.translate(_LETTER_FOLDS) or word.casefold())[
-        :MAX_WORD_CHARS
-    ]  # Truncate again, because one letter can fold to several letters.
+    # Truncate again, because one letter can fold to several letters.
+    return (bare.translate(_LETTER_FOLDS) or word.casefold())[:MAX_WORD_CHARS]
 
 
 def terms(word: str, language: str) -> tuple[str, ...]:

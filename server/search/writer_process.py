@@ -10,9 +10,8 @@ from typing import Any
 
 from server.search.status import read_status
 
-_IMPORT_FOLDER = (
-    Path(__file__).resolve().parents[2]
-)  # The process imports the package `server` from this folder.
+# The process imports the package `server` from this folder.
+_IMPORT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class DamagedIndex(Exception):

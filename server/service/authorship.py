@@ -1,4 +1,6 @@
-"""Authorship of writes by commands. The author is the user who is configured in git, and has full access."""
+"""Authorship of writes by commands. A command has full access, and the author of its commits is the user who
+is configured in git.
+"""
 
 from server.auth.permissions import Actor
 from server.service.opening import OpenSite
@@ -6,15 +8,14 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.commit import local_author
 
-COMMAND = Actor("command", everything=True)  # this name appears in the trailers of commit messages
+COMMAND = Actor("command", everything=True)  # The trailers of commit messages contain this name.
 
 
 def writes_of_command(opened: OpenSite) -> Writes:
-    """Return the `Writes` object with which a command writes. In the event log, its writes are recorded as
-    edits to files.
+    """Return the `Writes` object for a command. The event log records a command's writes as edits to files.
 
-    The author of its commits is the user who is configured in git. If there is none, the author is the
-    setting `git.committer`.
+    The author of the command's commits is the user who is configured in git. If no user is configured there,
+    the author is the setting `git.committer`.
     """
 
     def sign(_: Actor) -> tuple[str, str]:
@@ -25,5 +26,5 @@ def writes_of_command(opened: OpenSite) -> Writes:
 
 
 def caller_of_command(opened: OpenSite) -> Caller:
-    """Return the caller for a command, who has full access to the site's current state."""
+    """Return the caller for a command. This caller has full access to the site's current state."""
     return Caller(opened.site.state, COMMAND)

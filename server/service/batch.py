@@ -15,20 +15,19 @@ from server.service.document_write import ACTIONS, DocumentWrite, Operation, Ver
 from server.service.read import Caller, Params
 from server.write.write import single_id
 
-# maximum number of characters that are inserted in place of references
+# limit for the total length of the ids that are inserted in place of references
 MAX_REFERENCE_CHARS = 16 * 1024 * 1024
 _REFERENCE = re.compile(r"\{\{ *([0-9]{1,9})\.documentId *\}\}")
 
 
 @dataclass(slots=True)
 class BatchReader:
-    """Parser for the operations in a batch, in their order.
+    """Parser for the operations in a batch, which are parsed in order.
 
-    - `ids`: the document id for each operation that has been parsed, or None for a deletion. Later operations
-      can refer to these ids.
-    - `singles`: the new document ids for single types that had no document before the batch. The keys are the
-      uids of the types.
-    - `room`: how many more characters can be inserted in place of references.
+    - `ids`: the document id for each operation that has been parsed, or None if the operation deletes a
+      document. Later operations can refer to these ids.
+    - `singles`: maps the uids of single types that had no document before the batch to the new document ids.
+    - `room`: how many characters can still be inserted in place of references.
     """
 
     caller: Caller
@@ -63,7 +62,8 @@ class BatchReader:
 
     def _id_of(self, type_: Type, params: Params) -> str:
         """Return a document id for an operation that does not contain one. For a single type, this is the id
-        of its document, or a new id if it has no document. For a collection type, it is always a new id.
+        of the existing document, or a new id if there is no document. For a collection type, it is always a
+        new id.
         """
         if type_.kind != "singleType":
             return new_document_id()
@@ -74,8 +74,8 @@ class BatchReader:
         return existing_id or self.singles.setdefault(type_.uid, new_document_id())
 
     def _fill_references(self, value: Any) -> Any:
-        """Return a value in which all references, such as `{{0.documentId}}`, are replaced with document ids.
-        The value can be a string, or contain strings at any depth.
+        """Replace all references in a value, such as `{{0.documentId}}`, with document ids. The value can be
+        a string, or contain strings at any depth.
         """
         if type(value) is str:
             return _REFERENCE.sub(self._referred_id, value) if "{{" in value else value

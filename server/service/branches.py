@@ -15,13 +15,13 @@ from server.service.read import Caller
 from server.service.write import Writes
 from server.storage.git.branches import Branch
 
-HEAD = "HEAD"  # as `origin`, this means the commit that is checked out
+HEAD = "HEAD"  # If `origin` has this value, the branch starts at the commit that is checked out.
 
 
 @dataclass(frozen=True, slots=True)
 class BranchChanges:
     """The documents that were changed on a branch since it diverged from the served branch. `fork` is the
-    commit at which the two branches diverged.
+    commit at which the branches diverged, and `head` is the branch's latest commit.
     """
 
     fork: str
@@ -30,8 +30,8 @@ class BranchChanges:
 
 
 class SiteBranches:
-    """Access to a site's branches. Methods that have a `caller` argument can raise ForbiddenError. If the
-    site has no commits, most methods raise ConflictError.
+    """Access to a site's branches. Methods with a `caller` parameter raise ForbiddenError if the caller lacks
+    a permission. If the site has no commits, most methods raise ConflictError.
     """
 
     def __init__(self, past: PastStates, writes: Writes) -> None:
@@ -56,9 +56,9 @@ class SiteBranches:
     def create(self, caller: Caller, name: str, origin: str = HEAD) -> Branch:
         """Create a branch that starts at `origin`, which is a commit, tag, branch or time.
 
-        Anyone who can read the new branch can read everything in that commit. The caller therefore needs the
-        permission `history.read`, unless the commit is the latest commit of a branch. Raises ValidationError.
-        Raises ConflictError if there is already a branch with this name.
+        Anyone who may read the new branch can read everything in the commit at which it starts. Therefore,
+        the caller needs the permission `history.read`, unless this commit is the latest commit of a branch.
+        Raises ValidationError. Raises ConflictError if a branch with this name already exists.
         """
         self.permit(caller, "create")
         head = self._past.require_commits()
@@ -73,15 +73,15 @@ class SiteBranches:
         return self._branches.create(name, commit)
 
     def delete(self, caller: Caller, name: str) -> None:
-        """Delete a branch, even if it has not been merged. Raises NotFoundError. Raises ConflictError if the
-        branch is checked out.
+        """Delete a branch, even if it has not been merged. Raises NotFoundError if there is no such branch,
+        and ConflictError if the branch is checked out.
         """
         self.permit(caller, "delete")
         self._branches.delete(name)
 
     def changes(self, caller: Caller, name: str) -> BranchChanges:
-        """Return the documents that were changed on the branch, except those that the caller may not read.
-        Raises NotFoundError.
+        """Return the documents that were changed on the branch. Documents that the caller may not read are
+        omitted. Raises NotFoundError.
         """
         self.permit(caller, "find")
         caller.budget.take_turn()
@@ -96,8 +96,8 @@ class SiteBranches:
     ) -> Merge:
         """Merge branch `name` into branch `into`. If `into` is "", merge into the served branch.
 
-        `resolution` contains the values to use for attributes that both branches changed. Raises
-        UnmergedError if other conflicts remain, and the errors that `Merger.merge` raises.
+        `resolution` contains values for attributes that both branches changed. Raises UnmergedError if it
+        does not resolve all conflicts. Also raises the errors that `Merger.merge` raises.
         """
         self.permit(caller, "merge")
         authorship = self._writes.authorship(caller, message=message)
@@ -109,7 +109,9 @@ class SiteBranches:
 
 
 def _resolved_values(resolution: Resolution, schema: Schema) -> Iterator[Body]:
-    """Yield each document's values from a resolution, together with the document's content type."""
+    """Yield the content type of each document in a resolution, and the values that the resolution contains
+    for the document.
+    """
     types = {type_.singular: type_ for type_ in schema.content_types}
     for name, choice in resolution.documents.items():
         type_ = types.get(name.partition("/")[0])

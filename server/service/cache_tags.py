@@ -1,11 +1,11 @@
-"""Cache tags for responses. When content changes, all cached responses that have one of the tags of the
-change must be invalidated.
+"""Cache tags for responses. When content changes, a cache must invalidate all responses that have one of the
+change's tags.
 
 A change to a document has two tags: the tag of its content type, and the tag of the document
 (`server.schema.model`).
 
 - A list response has the tags of all content types on which the list depends, because any change to a
-  document of these types may add the document to the list.
+  document of these types may change which documents are in the list.
 - A response with a single document has the tag of this document, and the tags of the documents that are
   populated in it. It also has the tags of content types whose documents may become related to it.
 """
@@ -33,7 +33,7 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags for types. Components and users are skipped, because they have no cache tags."""
+    """Yield the cache tags of types. Components and users are skipped, because they have no cache tags."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:
@@ -41,8 +41,8 @@ def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
 
 
 def tags_of_document(view: View, document: Document, selection: Selection) -> set[str]:
-    """Return the cache tags of a response with one document. If the document belongs to a single type, the
-    tag of the type is used instead of the document's tag.
+    """Return the cache tags of a response with one document. For a document of a single type, the tag of the
+    type is used instead of the document's tag.
     """
     collector = _Collector(view)
     if document.type.kind == "singleType":
@@ -65,7 +65,7 @@ def tags_of_file(snapshot: Snapshot, key: str) -> list[str]:
 class _Collector:
     """Collects the cache tags of a document and of everything that is populated in it.
 
-    Each document is visited only once for each selection.
+    Each pair of a document and a selection is visited only once.
     """
 
     view: View
@@ -106,9 +106,9 @@ class _Collector:
         """Add the cache tags of a populated relation or media attribute.
 
         The tag of the target's content type is added in two cases:
-        - The relation is stored in the other document, so a change to any document of that type can change
-          it.
-        - A target can't be found. It may be a draft, and a tag with its id would reveal this.
+        - The other documents store the relation. A change to any document of that type can then change it.
+        - A target can't be found. The target may be a draft, so a tag that contains its id would reveal the
+          draft.
         """
         assert node.attribute is not None
         documents = self.view.resolver(node.attribute)(targets, owner, locale)
@@ -128,7 +128,7 @@ class _Collector:
 
 def tag_of(version: str, body: bytes) -> str:
     """Return an entity tag that depends on a document's version and on the bytes of the response. It is used
-    if the caller may change the document.
+    if the caller may change the document; for all other callers, `tag_of_bytes` is used.
     """
     return f'"{version}.{xxh3_64_hexdigest(body)}"'
 

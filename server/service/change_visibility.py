@@ -1,8 +1,8 @@
-"""Filter for changes to files in git. It determines which of them a caller may see.
+"""Filter for changes to files in git, which determines the changes that a caller may see.
 
-The caller must be permitted to see a file both by the current schema and by the schema at the time of the
-commit. Otherwise, if a content type no longer has drafts, its earlier drafts would be shown as published
-documents.
+The caller must be permitted to see a file under two schemas: the current schema and the schema at the time of
+the commit. With only the current schema, the earlier drafts of a content type that no longer has drafts would
+be shown as published documents.
 """
 
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ from server.storage.git.log import Commit, FileChange
 
 @dataclass(frozen=True, slots=True)
 class ChangeFilter:
-    """Filter for the changes that an actor may see. `head` is the last commit, to which uncommitted changes
-    are compared.
+    """Filter for the changes that an actor may see. Uncommitted changes are compared to the last commit,
+    `head`.
     """
 
     actor: Actor
@@ -29,11 +29,11 @@ class ChangeFilter:
     _current: dict[Layout, Layout] = field(default_factory=dict)  # cache of `_at`
 
     def change(self, commit: Commit | None, change: FileChange) -> FileChange | None:
-        """Return a change as it should appear to the actor, or None if the actor may not see it. `commit` is
-        None for an uncommitted change.
+        """Return a change in the form in which the actor may see it. Return None if the actor may not see it.
+        `commit` is None for an uncommitted change.
 
-        If the actor may only see the file after the change, it appears as created. If the actor may only see
-        the file before the change, it appears as deleted.
+        If the actor may see the file only after the change, the file appears as created. If the actor may see
+        the file only before the change, the file appears as deleted.
         """
         if self.actor.everything:
             return change
@@ -55,20 +55,22 @@ class ChangeFilter:
         if self.actor.everything:
             return True
         layouts = [one for one in self._layouts(commit) if one is not None and one is not self.today]
-        if len(commit.parents) > 1:  # For a merge, git lists only files with conflicts.
+        if len(commit.parents) > 1:  # For a merge commit, git lists only the files that had conflicts.
             types = (type_ for layout in layouts for type_ in layout.schema.content_types)
             return all(may_see_all(self.actor, type_) for type_ in types)
         return not layouts or all(self.change(commit, one) == one for one in commit.changes)
 
     def _layouts(self, commit: Commit | None) -> tuple[Layout | None, Layout | None]:
-        """Return the rules that determined, before and after a commit, which document each file contains."""
+        """Return two layouts: the one before a commit and the one after it. A layout contains the rules for
+        which document each file contains.
+        """
         if commit is None:
             return self._at(self.head), self.today
         return self._at(commit.parents[0] if commit.parents else commit.id), self._at(commit.id)
 
     def _at(self, commit: str) -> Layout | None:
-        """Return the rules that determined, at a commit, which document each file contains. Returns `today`
-        if they are the same as the current rules.
+        """Return the layout at a commit (see `_layouts`). Return `today` if its rules are the same as the
+        current rules.
         """
         layout = self.former.at(commit) if commit else None
         if layout is None:
@@ -92,7 +94,7 @@ class ChangeFilter:
         then = layout.claim(path) if layout else None
         if then is not None:
             return may_see_file(self.actor, then)
-        # At that time, the file was not served, but its name shows whether it was a draft.
+        # The file was not served at that time. Only its name shows whether it was a draft.
         return now is None or not is_draft_name(path) or has_draft_permission(self.actor, now.type.uid)
 
 

@@ -1,4 +1,4 @@
-"""Filter for commit messages. It hides messages that may mention content that the caller may not see
+"""Filter for commit messages, which hides messages that may mention content that the caller may not see
 (docs/history.md).
 """
 
@@ -17,8 +17,9 @@ _DOCUMENT = "Bifolio-Document: "
 def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> str:
     """Return the commit's message if the actor may see everything that the commit changed.
 
-    Otherwise, return a neutral message, because the original message may mention content that is hidden from
-    the actor. The neutral message contains only the trailers for documents and media that the actor may see.
+    Otherwise, the message may mention hidden content, so return a neutral message. The neutral message
+    contains only the trailers (the lines `Bifolio-Document: …`) for documents and media that the actor may
+    see.
     """
     actor = changes.actor
     if actor.everything or (_sees_all(actor, commit, timeline) and changes.sees_all(commit)):
@@ -33,9 +34,8 @@ def message_for(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> st
 
 
 def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
-    if (
-        len(commit.parents) > 1
-    ):  # A merge's message may mention all merged files, but git lists only those with conflicts.
+    # The message of a merge may mention any merged file, but git lists only the files that had conflicts.
+    if len(commit.parents) > 1:
         types = timeline.schema.content_types
         return may_find(actor, UPLOAD) and all(may_see_all(actor, type_) for type_ in types)
     subjects = timeline.subjects(commit)
@@ -45,8 +45,8 @@ def _sees_all(actor: Actor, commit: Commit, timeline: Timeline) -> bool:
 
 
 def _visible_names(commit: Commit, timeline: Timeline, changes: ChangeFilter) -> set[str]:
-    """Return the names of the changed documents and media that the actor may see. They have the form used in
-    the trailers of commit messages.
+    """Return the names of the changed documents and media files that the actor may see. The names have the
+    same form as in the trailers of commit messages, such as `article/ID`.
     """
     names = set()
     for change in commit.changes:

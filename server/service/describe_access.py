@@ -1,8 +1,8 @@
-"""Description of the caller's access: who the caller is, and which permissions, content types and locales the
-caller has (docs/access.md).
+"""Description of the caller's access (docs/access.md): who the caller is, and which permissions, content
+types and locales the caller has.
 
-This single response is enough for a client to build its user interface. Attributes that are hidden from the
-caller are omitted.
+The description contains everything that a client needs to build its user interface. Attributes that are
+hidden from the caller are omitted.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -21,7 +21,7 @@ from server.service.read import Caller
 
 FindUser = Callable[[int], User | None]
 
-# Actions that change content or the git repository. They are not possible while a past commit is served.
+# Actions that change content or the git repository. While a past commit is served, nobody can perform them.
 CHANGING_ACTIONS = {
     "create",
     "update",
@@ -35,7 +35,8 @@ CHANGING_ACTIONS = {
     "merge",
     "fix",
 }
-ACCOUNT_SUBJECTS = {"auth", "user"}  # The actions on these subjects change only accounts.
+# The actions on these subjects change only accounts, so they are possible while a past commit is served.
+ACCOUNT_SUBJECTS = {"auth", "user"}
 
 
 def describe_access(caller: Caller, past: PastStates, find_user: FindUser) -> dict[str, Any]:
@@ -86,9 +87,7 @@ def _caller(find_user: FindUser, actor: Actor) -> Mapping[str, Any]:
 
 
 def _permissions(actor: Actor, schema: Schema, *, read_only: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield each subject with the actions that the actor may perform on it. Subjects without such actions are
-    omitted.
-    """
+    """Yield each content type or area on which the actor may perform actions, together with these actions."""
     for subject in dict.fromkeys((*schema.subjects, *filter(None, ACTIONS))):
         type_ = schema.subjects.get(subject)
         excluded = CHANGING_ACTIONS if read_only and subject not in ACCOUNT_SUBJECTS else ()
@@ -113,7 +112,7 @@ def _content_type(type_: Type, actor: Actor, writable_uids: Collection[str]) -> 
 
 
 def _preview(type_: Type, actor: Actor, settings: Settings) -> Mapping[str, Any]:
-    """Return the preview URL for documents of the content type. Because the URL may contain a secret, it is
+    """Return the preview URL for documents of the content type. The URL may contain a secret, so it is
     returned only if the caller may write these documents or read their drafts.
     """
     preview = settings.preview.get(type_.singular)
@@ -131,8 +130,8 @@ def _visible_part(
 ) -> Mapping[str, Any]:
     """Return a content type's description without relations to types that the caller may not read.
 
-    Private attributes and passwords are never part of a response. They are included in the description only
-    for the types in `writable_uids`.
+    Responses never contain the values of private attributes and passwords. The description contains these
+    attributes only for the types in `writable_uids`, because the caller may write their values.
     """
     visible = {
         name: raw

@@ -1,4 +1,4 @@
-"""A write of one document. This module checks the caller's permission for an operation, and parses the
+"""A write to one document. This module checks the caller's permission for an operation, and parses the
 operation into a write.
 """
 
@@ -47,10 +47,10 @@ class Verb(StrEnum):
     DISCARD = "discard"
 
 
-# These actions affect a whole document. They need no values in the request body.
+# These actions change a whole document, so the request body contains no values.
 ACTIONS = (Verb.UNPUBLISH, Verb.DISCARD)
-# For each kind of content type and each verb, the required permission, and the function that prepares the
-# write. For a collection type, CREATE does not need a document id, but all other verbs do.
+# The required permission for each kind of content type and each verb, and the function that prepares the
+# write. For a collection type, all verbs except CREATE need a document id.
 WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
     ("collectionType", Verb.CREATE): ("create", prepare.create),
     ("collectionType", Verb.UPDATE): ("update", prepare.update),
@@ -65,11 +65,12 @@ WRITES: Mapping[tuple[str, Verb], tuple[str, Prepare]] = {
 class Operation:
     """A request to write one document.
 
-    - `params`: the query parameters. They select the locale and status to write. As in a read, they also
-      determine what the response contains.
+    - `params`: the query parameters. They select the locale and status to write, and determine what the
+      response contains, as for a read.
     - `data`: the new value for each attribute
     - `if_match`: the entity tag of the version that the client has read
-    - `merge`: whether to merge the update with newer changes to the document, instead of rejecting the update
+    - `merge`: If the document has been changed since the client read it, whether to merge both changes.
+      Otherwise, the update is rejected.
     """
 
     type: Type
@@ -83,8 +84,8 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A write that has been parsed, and for which the actor has the permission. `query` determines what the
-    response contains. It is None for a deletion.
+    """A write that has been parsed, and that the actor is permitted to perform. `query` determines what the
+    response contains. It is None for a deletion, because the response to a deletion is empty.
     """
 
     operation: Operation
@@ -94,8 +95,8 @@ class DocumentWrite:
     query: Query | None
 
     def addressed(self, written: str) -> list[Key]:
-        """Return a list that contains the key of the written document. `written` is the document id that the
-        write returned.
+        """Return the key of the written document, in a list. `written` is the document id that the write
+        returned.
         """
         return [(self.request.address.type.uid, written or self.operation.document_id or "")]
 
@@ -124,8 +125,8 @@ class DocumentWrite:
 def permit(reader: Reader, verb: Verb, params: Params) -> None:
     """Raise ForbiddenError if the actor may not perform this kind of write on the content type.
 
-    Raises ValidationError if the content type does not support this kind of write. For example, a document of
-    a single type can't be created by CREATE, but only by UPDATE.
+    Raises ValidationError if the content type does not support this kind of write. For example, CREATE is not
+    supported for a single type, because its document is created by UPDATE.
     """
     if (reader.type.kind, verb) not in WRITES:
         raise ValidationError(
@@ -138,7 +139,7 @@ def permit(reader: Reader, verb: Verb, params: Params) -> None:
 
 
 def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
-    """Parse an operation into a write. The permission must already have been checked. Raises
+    """Parse an operation into a write. The caller of this function must already have called `permit`. Raises
     ValidationError.
     """
     _, act = WRITES[reader.type.kind, operation.verb]
@@ -153,7 +154,7 @@ def read_document_write(reader: Reader, operation: Operation) -> DocumentWrite:
 
 
 def with_hashes(writes: Sequence[DocumentWrite], schema: Schema) -> list[DocumentWrite]:
-    """Return copies of the writes in which passwords are replaced by their hashes (`hash_passwords`)."""
+    """Return copies of the writes in which each password is replaced with its hash (`hash_passwords`)."""
     return [
         replace(write, request=replace(write.request, data=data))
         for write, data in zip(writes, hash_passwords(schema, bodies_of(writes)), strict=True)
@@ -166,10 +167,11 @@ def bodies_of(writes: Iterable[DocumentWrite]) -> list[Body]:
 
 
 def take_json_texts(bodies: Iterable[Body], schema: Schema, budget: Budget) -> None:
-    """Subtract the number of values in JSON strings from the budget.
+    """Charge the budget for the values inside JSON strings.
 
-    When the request body was parsed, each string was counted as only one value. But if an attribute contains
-    JSON, its string may contain many values. Raises LimitError if there are too many.
+    When the request body was parsed, each string was counted as a single value. But a string for an attribute
+    that contains JSON is parsed too, and may contain many values. Raises LimitError if there are too many
+    values.
     """
     for type_, data in bodies:
         for text in json_texts(schema, type_, data):
@@ -234,9 +236,7 @@ def _action(reader: Reader, operation: Operation) -> WriteRequest:
 
 
 def _draft_query(reader: Reader, operation: Operation) -> Query:
-    """Return the query for the draft. The response to an action contains the draft as selected by this
-    query.
-    """
+    """Return the query for the response to an action. The response contains the draft."""
     params = {name: value for name, value in operation.params.items() if name != "locale"}
     return reader.query({**params, "status": DRAFT}, own_draft=True)
 
@@ -244,13 +244,13 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render the attributes `names` in a version of a document. Everything inside them that the actor may see
-    is populated.
+    """Render some attributes of a document version: those in `names`. All relations in them that the actor
+    may see are populated.
 
     Hidden attributes are omitted, and so are relations to content types that the actor may not read. If
     `draft` is set, the draft versions of related documents are used.
     """
-    # The empty cache prevents caching, because these values are rendered only once.
+    # With a new, empty cache, nothing is added to the snapshot's cache. These values are rendered only once.
     snapshot, type_ = replace(snapshot, fragments=Fragments()), document.type
     state = replace(reader.state, snapshot=snapshot, schema=snapshot.schema)
     params = {
@@ -278,8 +278,8 @@ def _populate(schema: Schema, type_: Type, names: Collection[str]) -> dict[str, 
 
 
 def _populate_attribute(schema: Schema, attribute: Attribute) -> Any:
-    """Return the value of the `populate` parameter for an attribute. Components are populated at every depth,
-    but relations of related documents are not.
+    """Return the value of the `populate` parameter for an attribute. Components are populated at every depth.
+    Related documents are included, but their own relations are not.
     """
     if attribute.type == "component":
         inner = schema.types[attribute.component or ""]

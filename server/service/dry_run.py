@@ -1,4 +1,4 @@
-"""The changes to files that a dry run reports, as unified diffs."""
+"""The changes to files that a dry run reports, in the form of unified diffs."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ _NO_NEWLINE = "\\ No newline at end of file"
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that a write would change. `action` is create, update or delete. `lines` contains the lines of a
-    unified diff.
+    """A change that a write would make to a file. `action` is "create", "update" or "delete". `lines`
+    contains the lines of a unified diff.
     """
 
     path: str
@@ -27,8 +27,8 @@ class FileChange:
 
 
 def file_changes(writes: Iterable[Write], caller: Caller) -> Iterator[FileChange]:
-    """Yield the files that the writes would change, sorted by path. A file is omitted if the caller may not
-    see the document in it.
+    """Yield the changes to files, sorted by path. A file is omitted if the caller may not see the document in
+    it.
 
     Raises LimitError.
     """
@@ -48,7 +48,7 @@ def _action(write: Write) -> str:
 
 
 def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str]:
-    """Return the lines of a unified diff for a file, in which passwords are masked."""
+    """Return the lines of a unified diff for a file, with passwords masked."""
     before, passwords = "", tuple[str, ...]()
     if write.before is not None:
         shown = mask_text(state.schema, claim.type, write.path, (write.read or b"").decode())
@@ -62,7 +62,9 @@ def _lines(write: Write, claim: Claim, state: State, budget: Budget) -> list[str
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines of a string. If the last line does not end with a newline, it is marked as in git."""
+    """Return the lines of a string. If there is no newline at the end, the last line is followed by the same
+    note as in a diff from git.
+    """
     lines = text.split("\n")
     last = lines.pop()
     return [*lines, f"{last}\n{_NO_NEWLINE}"] if last else lines

@@ -1,5 +1,5 @@
-"""Validation of forms for accounts, such as the sign-in form. A form is a JSON object whose values are
-strings.
+"""Validation of forms that contain account data, such as the sign-in form. A form is a JSON object whose
+values are strings.
 """
 
 from collections.abc import Mapping
@@ -10,16 +10,17 @@ from server.errors import ValidationError
 from server.formats.tree import Tree
 from server.write.faults import UNSAID, quote
 
-MAX_QUOTED_CHARS = 200  # maximum length of a value that is quoted in an error
+MAX_QUOTED_CHARS = 200  # Longer values are truncated when they are quoted in an error.
 _SECRET_WORDS = ("code", "password")
-_CONFIRMATION = "passwordConfirmation"  # the value of this field must be identical to `password`
+_CONFIRMATION = "passwordConfirmation"  # This field must have the same value as `password`.
 
 
 def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
-    """Return the fields of a form. `min_lengths` contains the minimum length for each required field.
+    """Return the values of a form's fields. `min_lengths` contains the minimum length for each required
+    field.
 
-    Raises one ValidationError that lists all mistakes: missing fields, malformed fields, and a password that
-    differs from its confirmation. Fields that are too short are listed only if there is no other mistake.
+    Raises a single ValidationError for all mistakes: missing fields, malformed fields, and a password that
+    differs from its confirmation. Fields that are too short are reported only if there are no other mistakes.
     """
     data = body if isinstance(body, dict) else {}
     for lengths in (dict.fromkeys(min_lengths, 1), min_lengths):
@@ -32,7 +33,8 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
             UNSAID,
             data.get("password"),
         ):
-            if data[_CONFIRMATION] == "":  # As in Strapi, an empty field is reported only once.
+            # As in Strapi, report one mistake, not two, if the confirmation is empty.
+            if data[_CONFIRMATION] == "":
                 errors = [error for error in errors if error["path"] != [_CONFIRMATION]]
             errors.append({**field_error(_CONFIRMATION, "", None), "message": "Passwords do not match"})
         if errors:
@@ -41,8 +43,8 @@ def read_form(body: object, min_lengths: Mapping[str, int]) -> dict[str, str]:
 
 
 def refuse_others(body: object, fields: Mapping[str, int]) -> None:
-    """Raise ValidationError if the request body contains fields that are not in `fields`. The error lists the
-    unknown fields.
+    """Raise ValidationError if the request body contains fields that are not in `fields`. The error lists
+    these fields.
     """
     unknown = [name for name in body if name not in fields] if isinstance(body, dict) else []
     if unknown:
@@ -50,9 +52,9 @@ def refuse_others(body: object, fields: Mapping[str, int]) -> None:
 
 
 def field_errors(name: str, value: object, min_length: int) -> list[dict[str, Any]]:
-    """Return the mistakes in one field, as entries for the details of an error.
+    """Return the mistakes in one field, in the form used in the details of an error.
 
-    If the field is missing, the value must be UNSAID.
+    The caller passes UNSAID as the value of a missing field.
     """
     if value is UNSAID or value is None or value == "":
         return [field_error(name, "is a required field", value)]
@@ -63,10 +65,10 @@ def field_errors(name: str, value: object, min_length: int) -> list[dict[str, An
 
 
 def field_error(name: str, sentence: str, value: object = UNSAID, *inside: str) -> dict[str, Any]:
-    """Return one entry for the details of an error. It quotes the field's value, unless the field contains a
-    secret.
+    """Return one mistake, in the form used in the details of an error. It quotes the field's value, unless
+    the field contains a secret.
 
-    If the mistake is inside the field's value, `inside` is the path to it.
+    If the mistake is inside the field's value, `inside` is the path to the mistake.
     """
     path = [name, *inside]
     message = f"{'.'.join(path)} {sentence}"
@@ -83,6 +85,6 @@ def _quoted(name: str, value: object) -> dict[str, Any]:
 
 
 def form_error(errors: list[dict[str, Any]]) -> ValidationError:
-    """Return one error for all mistakes in a form."""
+    """Return a single error that contains all mistakes in a form."""
     message = str(errors[0]["message"]) if len(errors) == 1 else f"{len(errors)} errors occurred"
     return ValidationError(message, {"errors": errors})

@@ -1,5 +1,5 @@
-"""The history of documents: versions, differences, the commit that each value comes from, and restoring
-versions.
+"""The history of documents: versions, the differences between versions, the commit that each value comes
+from, and restoring of versions.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,8 @@ from server.storage.store import Store
 class DocumentHistory:
     """The versions of one document that the caller may see. The newest version comes first.
 
-    `params` are the query parameters, which select a locale and a status. For `others`, see `Viewer`.
+    The query parameters `params` select a locale and a status. `others` contains further schemas whose hidden
+    attributes are hidden too (see `Viewer`).
     """
 
     caller: Caller
@@ -63,8 +64,8 @@ class DocumentHistory:
         return self.viewer.attributes(self.type)
 
     def of_one_file(self, status: str = "") -> tuple[str, str, list[Version]]:
-        """Return the locale and the status that the query parameters select, and the versions with this
-        locale and status.
+        """Return a locale, a status, and the versions with this locale and status. The query parameters
+        select both.
 
         If `status` is not "", it is used instead of the status in the query parameters. Raises ForbiddenError
         and ValidationError.
@@ -81,9 +82,9 @@ class DocumentHistory:
     ) -> Content | None:
         """Return the document's content at a commit. If `commit` is "", return the current content.
 
-        The locale, the status and the errors are the same as in `of_one_file`. If a draft is requested but
-        there was none, return the published version, as in a read. Returns None if there was neither.
-        `may_see` is passed to the function `content_at`.
+        The locale and status are selected as in `of_one_file`, with the same errors. If a draft is requested
+        but did not exist, return the published version, as a read does. Return None if that did not exist
+        either. `may_see` is passed to the function `content_at`.
         """
         locale, status, _ = self.of_one_file(status)
         for file_status in (DRAFT, PUBLISHED) if status == DRAFT else (status,):
@@ -98,7 +99,7 @@ class DocumentHistory:
 
 @dataclass(frozen=True, slots=True)
 class CommittedDocument:
-    """A document version that a commit changed. `action` is create, update, delete or rename."""
+    """A document version that a commit changed. `action` is "create", "update", "delete" or "rename"."""
 
     type: Type
     document_id: str
@@ -111,10 +112,10 @@ class CommittedDocument:
 class Comparison:
     """The differences between two versions of a document.
 
-    - `since` and `to` are commits. If `to` is "", the second version is the current one. If `since` is "",
-      the document did not exist before.
-    - `unread` contains two lists, for the first and the second version: the keys in the file that are not in
-      the current schema.
+    - `since` and `to` are the commits of the two versions. If `to` is "", the second version is the current
+      one. If `since` is "", the document did not exist before.
+    - `unread` contains two lists of keys, for the first and the second version: the keys in the version's
+      file that are not in the current schema.
     """
 
     differences: Mapping[str, Difference]
@@ -127,8 +128,8 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """For each attribute, the version that its current value comes from. `versions` contains all versions
-    that were examined.
+    """The version that each attribute's current value comes from. `versions` contains all versions that were
+    examined.
     """
 
     attributes: Mapping[str, Blame]
@@ -147,8 +148,8 @@ class Histories:
     def commits(
         self, caller: Caller, *, since: str = "", author: str = "", type_: str = ""
     ) -> list[tuple[Commit, list[CommittedDocument]]]:
-        """Return the commits that changed documents, each with those of the changed documents that the caller
-        may find. The newest commit comes first.
+        """Return the commits that changed documents, with the newest commit first. Each commit is returned
+        with the documents that it changed and that the caller may find.
 
         `since` is a commit, tag, branch or time. `author` is a part of the author's name or email address.
         `type_` is the API id of a content type. Raises ForbiddenError and ValidationError. Raises
@@ -169,8 +170,8 @@ class Histories:
     def of(
         self, caller: Caller, api_id: str, document_id: str, params: Params, action: str = "read"
     ) -> DocumentHistory:
-        """Return a document's history. `document_id` is "" for a single type. `action` is the permission on
-        the history that the caller needs, such as `read`.
+        """Return a document's history. `document_id` is "" for a single type. `action` is the action on the
+        history for which the caller needs the permission. For example, "read" requires `history.read`.
 
         Raises ForbiddenError and NotFoundError. Raises ConflictError if the site has no commits.
         """
@@ -179,7 +180,7 @@ class Histories:
         if type_ is None or (type_.kind == "singleType") != (document_id == ""):
             raise NotFoundError()
         require(caller.actor, type_, "find")
-        # This is costly, because all commits are examined, and many files are read from git.
+        # Limit how many requests do this at once: all commits are examined, and many files are read from git.
         caller.budget.take_turn()
         self.past.require_commits()
         head = self.writes.head(caller)
@@ -195,8 +196,8 @@ class Histories:
         return DocumentHistory(caller, type_, document_id, versions, self.store(state), params, others)
 
     def deleted(self, caller: Caller, api_id: str) -> tuple[Type, Sequence[Deleted]]:
-        """Return the content type with this API id, and its deleted documents. Raises the same errors as
-        `of`.
+        """Return the content type with this API id, and the content type's deleted documents. Raises the same
+        errors as `of`.
         """
         require_history(caller)
         type_ = caller.state.schema.endpoints.get(api_id)
@@ -220,11 +221,11 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare a document's version at `since` with its version at `to`. Each of them is a commit, tag,
-        branch or time. If `to` is "", it means the current files.
+        """Compare a document's version at `since` with its version at `to`. Both are commits, tags, branches
+        or times. If `to` is "", the second version is the one in the current files.
 
-        If `since` is "", the first version is the one before the document's last change. But if
-        `since_status` is given too, the first version is the one with this status at `to`. Raises
+        If `since` is "", the first version is the one before the document's last change. If `since` is "" and
+        `since_status` is given, the first version is the version with this status at `to`. Raises
         ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
@@ -245,8 +246,8 @@ class Histories:
         )
 
     def origins(self, history: DocumentHistory) -> Origins:
-        """Find the version that each attribute's value comes from and, in texts, the version that each line
-        comes from. Raises LimitError.
+        """Find the version that each attribute's value comes from. For a text attribute, also find the
+        version that each line comes from. Raises LimitError.
         """
         locale, status, versions = history.of_one_file()
         oldest_first, budget = versions[:MAX_VERSIONS][::-1], history.caller.budget
@@ -255,10 +256,10 @@ class Histories:
         return Origins(attributes, oldest_first, locale, status)
 
     def require_restore(self, history: DocumentHistory) -> Verb:
-        """Return the verb that is needed to restore an earlier version: CREATE if the document was deleted,
+        """Return the verb that restoring an earlier version requires: CREATE if the document was deleted,
         otherwise UPDATE.
 
-        Raises ForbiddenError if the caller may not do this.
+        Raises ForbiddenError if the caller may not perform this kind of write.
         """
         require_history(history.caller)
         exists = history.type.kind == "singleType" or self._versions.is_there(
@@ -279,10 +280,11 @@ class Histories:
         dry_run: bool = False,
         message: str = "",
     ) -> Result:
-        """Restore the values of a document from a commit, tag, branch or time. `fields` contains the
-        attributes to restore.
+        """Restore values of a document from a commit, tag, branch or time. `fields` contains the attributes
+        to restore.
 
-        Raises NotFoundError if the document did not exist then, and the errors that `Writes.write` raises.
+        Raises NotFoundError if the document did not exist at that commit, and the errors that `Writes.write`
+        raises.
         """
         verb = self.require_restore(history)
         commit = self.past.resolve(at)
@@ -297,7 +299,7 @@ class Histories:
         return self.writes.write(Command(history.caller, [operation], dry_run=dry_run, message=message))
 
     def _hide_as_at(self, commit: str, history: DocumentHistory) -> DocumentHistory:
-        """Return a history that, in addition, hides everything that the schema at `commit` hides.
+        """Return a history that also hides everything that the schema at `commit` hides.
 
         Otherwise, an attribute that was private at that commit would be revealed if it is no longer private
         in the current schema.
@@ -310,8 +312,9 @@ class Histories:
     def _content_at(self, history: DocumentHistory, commit: str, status: str = "") -> Content | None:
         """Return the document's content at a commit (see `DocumentHistory.content_at`).
 
-        If the schema at that commit hid more than the current one, the caller must also be permitted to see
-        the file as it was then. For example, it may have been a draft, or a document of a different type.
+        If the schema at that commit hid more than the current schema, the caller must also be permitted to
+        see the file under that schema. For example, the file may have contained a draft, or a document of a
+        different type.
         """
         schema, actor = self._schema_at(commit, history), history.caller.actor
         if schema is None or actor.everything:
@@ -330,10 +333,10 @@ class Histories:
         return history.content_at(commit, status, may_see)
 
     def _schema_at(self, commit: str, history: DocumentHistory) -> Schema | None:
-        """Return the schema at a commit. Returns None if `commit` is "", or if the schema at a commit on the
-        caller's branch is invalid.
+        """Return the schema at a commit. Return None if `commit` is "". An invalid schema also results in
+        None if the commit is on the caller's branch.
 
-        Raises ConflictError if the schema at a commit on another branch is invalid.
+        Raises ConflictError if the schema is invalid and the commit is not on the caller's branch.
         """
         if not commit:
             return None
@@ -342,7 +345,7 @@ class Histories:
         except ConflictError:
             head = self.writes.head(history.caller) or self.past.require_commits()
             if merge_base(self.site.root, commit, head) == commit:
-                return None  # With an invalid schema, nothing was served at that commit.
+                return None  # The schema was invalid, so nothing was served at that commit.
             raise
 
     def store(self, state: State) -> Store:
@@ -350,8 +353,8 @@ class Histories:
         return Store(self.site.root, state.schema, state.settings, CommitTimes().timestamps)
 
     def _before_last(self, versions: list[Version], to: str) -> str:
-        """Return the commit before the last change to a document. Changes after the commit `to` are ignored.
-        Returns "" if the last change created the document.
+        """Return the commit before the last change to a document. Return "" if the last change created the
+        document. If `to` is not "", later changes than `to` are ignored.
         """
         if to:
             self.past.log.update(to)
@@ -386,18 +389,18 @@ def _documents_of(
 def _drafts_of(caller: Caller, type_: Type) -> bool:
     """Return whether the caller may see the drafts of a content type in its history.
 
-    Raises ForbiddenError if the caller may not see drafts, but drafts and published versions can't be
-    distinguished in the history.
+    Some content types mark drafts with a key in the file, so the history can't distinguish drafts from
+    published versions. For these types, raises ForbiddenError if the caller may not see drafts.
     """
     drafts = may_read_drafts(caller.actor, type_)
-    if type_.draft_key and not drafts:  # Only the content of a file shows whether it is a draft.
+    if type_.draft_key and not drafts:  # Whether a file is a draft can only be seen in its content.
         raise ForbiddenError()
     return drafts
 
 
 def _unread(content: Content | None, history: DocumentHistory) -> list[str]:
-    """Return the keys in a version's file that are not in the current schema. Names of attributes that are
-    hidden from the caller are omitted.
+    """Return the keys in a version's file that are not in the current schema. Keys that are the names of
+    attributes hidden from the caller are omitted.
     """
     visible = {attribute.name for attribute in history.attributes}
     names = ((name, name.partition(".")[0]) for name in (content.unread if content else ()))

@@ -45,8 +45,8 @@ class MediaFiles:
     bucket: SiteBucket
 
     def is_served(self, commit: str) -> bool:
-        """Return whether requests without the parameter `at` read this commit. If `commit` is "", it means
-        the current files.
+        """Return whether requests without the parameter `at` read the files of this commit. If `commit` is
+        "", it stands for the current files.
         """
         served_state = self.past.held
         return not commit or (served_state is not None and served_state.commit == commit)
@@ -55,7 +55,7 @@ class MediaFiles:
         """Return the media file with this key. If the file is in a public bucket, return its URL instead.
 
         If `commit` is not "", return the file as it was at this commit. Raises NotFoundError, and the errors
-        of the bucket.
+        that the bucket raises.
         """
         if stored := stored_object(snapshot.media, key):
             return self._stored(stored, key)
@@ -82,7 +82,7 @@ class MediaFiles:
         return MediaFile(file_object, file.name, mime_type(key), modified=modified)
 
     def _past(self, snapshot: Snapshot, key: str, commit: str) -> MediaFile | None:
-        """Return the file as it was at a commit. Returns None if it has not changed since."""
+        """Return the file as it was at a commit. Return None if it has not changed since that commit."""
         media, format_parts = snapshot.media, format_of(key)
         if key in media:
             blob = replaced_file(self.past, commit, media[key].path)

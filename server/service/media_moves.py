@@ -1,5 +1,5 @@
-"""Moving media files from the disk to the bucket and back. The files are moved in batches, with one write for
-each batch.
+"""Moving media files from the disk to the bucket and back. The files are moved in batches, and each batch is
+saved by a single write.
 """
 
 import os
@@ -34,16 +34,17 @@ from server.write.write_timestamps import known_timestamps
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket
 
-BATCH_FILES = 20  # number of files that are moved by one write
-Progress = Callable[[int, int], None]  # the arguments are the number of files that are done, and of all files
+BATCH_FILES = 20  # number of files that one write moves
+# The arguments are the number of processed files and the number of all files.
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """The result of moving files: the number of files and of bytes. `left` contains the files that were not
-    moved, each with the reason.
+    """The result of moving files: how many files and bytes were moved. `left` contains the path of each file
+    that was not moved, with the reason.
 
-    `commit` is the commit of the last write. It has the same form as the result of `Site.write`.
+    `commit` is the commit of the last write, in the same form as in the result of `Site.write`.
     """
 
     files: int
@@ -63,7 +64,9 @@ def media_of(site: Site) -> list[Document]:
 
 
 def is_on_disk(site: Site, document: Document) -> bool:
-    """Return whether a media file itself, not just its description, is in content/uploads/."""
+    """Return whether the media file is in content/uploads/. Its description is always there, even if the file
+    is in the bucket.
+    """
     return os.path.lexists(site.root / document.path)
 
 
@@ -90,8 +93,8 @@ class _Fetched:
 
 
 def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -> Moved:
-    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors of a
-    write.
+    """Move all media files from the bucket to content/uploads/. Raises BucketError, and the errors that a
+    write raises.
     """
     site = writes.site
     pending = [
@@ -121,7 +124,7 @@ def pull(writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress) -
 
 
 def _put(batch: Sequence[_Fetched], context: Context) -> int:
-    """Move the downloaded files to content/uploads/, and remove the references to the bucket from their
+    """Move downloaded files to content/uploads/, and remove the references to the bucket from the files'
     descriptions.
 
     Returns the number of files that were moved.
@@ -141,13 +144,13 @@ def _put(batch: Sequence[_Fetched], context: Context) -> int:
 
 # --- pushing --------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 3  # maximum number of attempts if a file is changed while it is being uploaded
+MAX_ATTEMPTS = 3  # how often to upload a file if it is changed during each upload
 
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A media file that was uploaded to the bucket. `found` is the signature of the file on disk, or None if
-    the file is not on disk.
+    the file was not on disk.
     """
 
     document: Document
@@ -157,7 +160,7 @@ class _Sent:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Files that were uploaded to the bucket. If `keep` is set, the files on disk are not deleted."""
+    """Files that were uploaded to the bucket. If `keep` is set, they are not deleted from the disk."""
 
     files: Sequence[_Sent]
     keep: bool
@@ -166,10 +169,10 @@ class _Batch:
 def push(
     writes: Writes, caller: Caller, bucket: "Bucket", progress: Progress, *, keep: bool = False
 ) -> Moved:
-    """Upload all media files to the bucket. Then delete them on disk, unless `keep` is set.
+    """Upload all media files to the bucket, and then delete them from the disk, unless `keep` is set.
 
-    If resized variants (`formats`) of pictures that are already in the bucket are missing, they are created.
-    Raises BucketError, and the errors of a write.
+    For pictures that are already in the bucket, missing resized variants (`formats`) are created. Raises
+    BucketError, and the errors that a write raises.
     """
     site = writes.site
     keeper = Keeper(bucket, site.image_cache.folder)
@@ -197,8 +200,8 @@ def push(
 
 
 def _lacks_formats(document: Document) -> bool:
-    """Return whether a picture in the bucket has no resized variants (`formats`), but is large enough to need
-    some.
+    """Return whether a picture in the bucket has no resized variants (`formats`), although it is large enough
+    to need them.
     """
     width, height = document.get("width"), document.get("height")
     if document.get("formats") or not (width and height) or not object_of(document.get("provider_metadata")):
@@ -207,8 +210,8 @@ def _lacks_formats(document: Document) -> bool:
 
 
 def _send(site: Site, bucket: "Bucket", keeper: Keeper, document: Document, *, keep: bool) -> _Sent:
-    """Upload a media file to the bucket, together with the resized variants (`formats`) of a picture. Raises
-    OSError, ConflictError and BucketError.
+    """Upload a media file to the bucket. The resized variants (`formats`) of a picture are uploaded too.
+    Raises OSError, ConflictError and BucketError.
     """
     path, suffix = site.root / document.path, splitext(document.path)[1]
     if not is_on_disk(site, document):
@@ -238,8 +241,8 @@ def _read_back(bucket: "Bucket", stored: StoredFile) -> None:
 
 
 def _describe(batch: _Batch, context: Context) -> int:
-    """Add references to the objects in the bucket to the files' descriptions. Delete the files on disk,
-    unless `keep` is set.
+    """Add references to the objects in the bucket to the files' descriptions. Delete the files from the disk,
+    unless the batch's `keep` is set.
 
     Returns the number of files whose descriptions were changed.
     """
@@ -265,8 +268,8 @@ def _signature(path: Path) -> Signature | None:
 
 
 def _describe_file(context: Context, sent_file: _Sent) -> None:
-    """Add a reference to the object in the bucket to a file's description. If timestamps are missing there,
-    add them too. Otherwise, responses would change when the file on disk is deleted.
+    """Add a reference to the object in the bucket to a file's description. Also add missing timestamps,
+    because responses would otherwise change when the file on disk is deleted.
     """
     path, document = sent_file.document.path + SIDECAR_SUFFIX, sent_file.document
     trees: dict[str, Tree] = {

@@ -1,7 +1,7 @@
 """Opening a site for a server, a command or a test.
 
-A site that can be written is only created by `open_site`. This ensures that all writes use the git remote,
-the settings for commits, and the event log.
+Only `open_site` creates a site that can be written. This ensures that all writes use the git remote, the
+settings for commits, and the event log.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,14 @@ from server.site.loading import Progress
 from server.site.site import Parts, Site
 from server.site.writing.preparing import Arbiter
 
-# called with each change, and the time in seconds that it took
+# called with each change, and the number of seconds that it took
 ReportOf = Callable[[Site, Change, float], None]
 
 
 class Mode(Enum):
     """Purpose for which a site is opened.
 
-    - READ: for reading only. A write raises ReadOnlySiteError.
+    - READ: only for reading. A write raises ReadOnlySiteError.
     - COMMAND: for reading and writing by a command. A server for the same site may be running at the same
       time.
     - SERVER: for reading and writing by the workers that this process forks.
@@ -69,8 +69,8 @@ class OpenSite:
 
     @cached_property
     def notices(self) -> Notices:
-        """The object that notifies other machines about changes. It sends nothing until a worker starts
-        it.
+        """The object that notifies other machines about changes. Nothing is sent until a worker starts this
+        object.
         """
         return Notices(self.site.state.settings.accounts)
 
@@ -82,12 +82,12 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """Return the arbiter, which pushes writes to the git remote before they take effect. It is imported
-        only when the first write needs it.
+        """Return the arbiter, which pushes writes to the git remote before they take effect. The module is
+        imported only when the first write needs it.
         """
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)
-        # Commands don't notify other machines, because they may be unable to connect to PostgreSQL. If two
-        # writes conflict, the git remote rejects one of them in any case.
+        # A command doesn't notify other machines, because it may be unable to connect to PostgreSQL. Notices
+        # are not needed to detect conflicts: if two writes conflict, the git remote rejects one of them.
         is_server = self.mode is Mode.SERVER
         notify = partial(self.notices.notify, COMMITS) if is_server else _ignore
         queue = Queue(self.site.state.settings.accounts if is_server else "")
@@ -106,15 +106,16 @@ def open_site(
     records: bool | None = None,
     timing: Timing | None = None,
 ) -> OpenSite:
-    """Open and load the site in the folder `root`. Raises SetupError if its settings or schemas are invalid.
+    """Open and load the site in the folder `root`. Raises SetupError if the site's settings or schemas are
+    invalid.
 
     - `progress`, `cores` and `nice` are passed to `Site.load`.
     - `report` is called after each write by this process.
     - `request_reload` is called after a schema change in a large site. It makes the supervisor start new
       workers.
-    - `records`: whether changes are recorded in the event log. If it is None, a server records them. A
-      command then records them only if the event log is a file. If it is not, a server records the command's
-      changes when it detects them.
+    - `records`: whether changes are recorded in the event log. If this is None, a server records changes. A
+      command records its changes only if the event log is a file; otherwise, a server records them when it
+      detects them.
     - `timing`: the intervals between runs of a server's jobs
     """
     opened = OpenSite(root, mode, report, request_reload, timing or Timing())
@@ -129,6 +130,6 @@ def open_site(
 
 
 def _ignore(_: str) -> None:
-    """Do nothing. This is used if other machines are not notified, and only find changes by polling the git
-    remote.
+    """Do nothing. A command uses this function instead of notifying other machines, which then find its
+    changes by polling the git remote.
     """

@@ -20,10 +20,10 @@ _NEWEST_FIRST = "updatedAt:desc"
 
 def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
     """Return the number of documents of each content type, and the latest changes, as JSON. Only documents
-    that the caller may read are included.
+    that the caller may read are counted and listed.
 
-    Also returns the scope: the content types and versions that were included. Raises ForbiddenError and
-    ValidationError.
+    Also returns the scope, which contains the content types and statuses that were included. Raises
+    ForbiddenError and ValidationError.
     """
     state = caller.state
     scope = read_scope({**params, "locale": ""}, state, caller.actor)
@@ -42,7 +42,7 @@ def overview(caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any],
 
 def _body(listings: Mapping[str, Listing], limit: int, state: State) -> dict[str, Any]:
     """Return the JSON for an overview: the number of documents of each content type, and the `limit`
-    documents that were changed last.
+    documents that were changed most recently.
     """
     documents = [_entry(document, state) for listing in listings.values() for document in listing.documents]
     documents.sort(key=itemgetter("updatedAt"), reverse=True)

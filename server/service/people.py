@@ -1,7 +1,7 @@
 """Users and roles: finding, creating, updating and deleting users, and listing roles (docs/access.md).
 
-Users are stored in the accounts database, and roles in site.yaml. Queries for users have the same parameters
-as queries for documents, and users are rendered in the same way.
+Users are stored in the accounts database, and roles in site.yaml. Queries for users accept the same
+parameters as queries for documents, and users are rendered like documents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -41,8 +41,8 @@ _ROLE_FIELDS = ("name", "description", "type", "createdAt", "updatedAt", "publis
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Access to a site's users for one caller. The caller's permission must be checked before an instance is
-    created.
+    """Access to a site's users for one caller. This class does not check permissions, so the code that
+    creates an instance must have checked them.
 
     If query parameters or the request body are invalid, all methods raise ValidationError.
     """
@@ -60,7 +60,7 @@ class People:
         """Return the number of users that match a query.
 
         Raises ForbiddenError if the query contains a filter and the caller may not find users. Otherwise, the
-        caller could find out email addresses by counting the users that match a filter.
+        caller could find out an email address by counting the users that match different filters.
         """
         query = self._query(params)
         is_filtered = query.selection.filter != NO_FILTER or query.text
@@ -101,7 +101,8 @@ class People:
     def update_own(self, body: object, params: Params) -> bytes:
         """Update the account of the user who sent the request, and return the user as JSON.
 
-        Raises UnauthorizedError and ApplicationError.
+        Raises UnauthorizedError if the request was not sent by a user. Raises ApplicationError if the user
+        may not change the email address.
         """
         user_id, query = own_id(self.reader.actor), self._query_of_write(params)
         settings = self.reader.state.settings
@@ -120,8 +121,8 @@ class People:
         return query if "pagination" in params else query._replace(page=read_part(params))
 
     def _query_of_write(self, params: Params, populate: str = "") -> Query:
-        """Return the query that determines what the response to a write contains. It has no filters, because
-        it must find the user that was written.
+        """Return the query that determines what the response to a write contains. The query has no filters,
+        because it must find the user that was written.
         """
         query = self._query(params)
         selection = query.selection._replace(filter=NO_FILTER)
@@ -165,8 +166,8 @@ def own_id(actor: Actor) -> int:
 
 
 def _refuse_unconfirmed_email(values: Mapping[str, Any], user: User | None, settings: Settings) -> None:
-    """Raise ApplicationError if the user tries to change the email address, but the site requires that email
-    addresses are confirmed.
+    """Raise ApplicationError if users try to change their email address on a site that confirms email
+    addresses. Addresses are only confirmed at registration, so the new address would remain unconfirmed.
     """
     if not settings.auth.confirm_email or user is None or "email" not in values:
         return
@@ -187,7 +188,7 @@ def _read_own(body: object, settings: Settings) -> dict[str, Any]:
 
 
 def _read(body: object, settings: Settings, *, creating: bool) -> dict[str, Any]:
-    """Parse a request body into the value for each column. Raises one ValidationError that lists all
+    """Parse a request body into values for the columns of a user. Raises one ValidationError that lists all
     mistakes.
     """
     if not isinstance(body, dict):
@@ -229,7 +230,7 @@ def _account_errors(name: str, value: object, min_length: int, *, creating: bool
 
 def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[dict[str, Any]]:
     """Return the mistakes in the field `role` of a request body. `role` is the role to which the field
-    refers, or None if there is no such role.
+    refers, or None if that role does not exist.
     """
     if not isinstance(value, dict):
         if role is not None:
@@ -255,8 +256,8 @@ def _role_errors(value: object, role: Role | None, *, creating: bool) -> list[di
 
 
 def _no_role(connect: object) -> dict[str, Any]:
-    """Return the error for creating a user without a role. `connect` is the value of the field `role`, which
-    is missing or empty.
+    """Return the error for an attempt to create a user without a role. `connect` is the value of the field
+    `role`, which is missing or empty.
     """
     if connect is UNSAID:
         return field_error("role", "is a required field", connect, "connect")
@@ -286,15 +287,15 @@ def render_role(view: View, role: Document, more: bytes = b"") -> bytes:
 
 
 def find_role(view: View, document_id: str) -> Document | None:
-    """Return the role with this documentId as a document, or None if there is none."""
+    """Return the role with this documentId as a document. Return None if there is no such role."""
     return view.snapshot.get(
         view.snapshot.schema.types[ROLE], document_id, view.settings.locales.default, PUBLISHED
     )
 
 
 def permissions_tree(schema: Schema, settings: Settings, role: str) -> dict[str, Any]:
-    """Return a role's permissions, grouped by controller and action, in the same format as Strapi's
-    users-permissions plugin.
+    """Return a role's permissions, grouped by controller and action, in the format that Strapi's
+    users-permissions plugin uses.
     """
     granted = settings.roles.get(role, frozenset())
     tree: dict[str, Any] = {}

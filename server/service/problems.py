@@ -1,9 +1,8 @@
-"""Problems in a served site: which of them a caller may see and fix.
+"""Problems in a served site, restricted to those that a caller may see or fix.
 
-The message of a problem may quote values, or mention other documents, including drafts. Callers can therefore
-see only problems in content types that they may read completely, and no problems in attributes that are
-hidden from them. To see problems outside content types, for example in `site.yaml`, a caller needs full
-access.
+The message of a problem may quote values, or mention other documents, including drafts. Therefore, callers
+see only problems in content types that they may read completely, and only in attributes that are visible to
+them. To see problems outside content types, for example in `site.yaml`, a caller needs full access.
 """
 
 import re
@@ -74,16 +73,17 @@ class ProblemFilter:
         return is_type and self.document_id in ("", found.document_id)
 
     def is_like(self, found: Found) -> bool:
-        """Return whether the problem has the severity that the filter specifies, and whether it can be fixed
-        automatically if the filter requires this.
+        """Return whether the problem matches the filter's `severity` and `fixable`. `fixable` selects
+        problems by whether they can be fixed automatically.
         """
         return self.severity in ("", found.problem.severity) and self.fixable in (None, found.fix is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundProblems:
-    """Problems that the caller may see. `seen` contains all of them in the content type and document that the
-    filter specifies. `found` contains only those that match the whole filter.
+    """Problems that the caller may see. `seen` contains all problems in the content type and document that
+    the filter selects. `found` contains only the problems that also match the filter's severity and
+    fixability.
     """
 
     check: Check
@@ -94,8 +94,8 @@ class FoundProblems:
 
 @dataclass(frozen=True, slots=True)
 class FixedProblems:
-    """The result of applying fixes: the applied fixes, the rejected fixes (each with the reason), and the
-    commit.
+    """The result of a request to apply fixes: the fixes that were applied, the fixes that were rejected (each
+    with the reason), and the commit.
     """
 
     made: Sequence[Change]
@@ -112,8 +112,8 @@ class Problems:
     def find(self, viewer: "ProblemViewer", problem_filter: ProblemFilter, wait_s: float) -> FoundProblems:
         """Return the problems that match a filter and that the viewer may see.
 
-        If the results of the last check are outdated, wait up to `wait_s` seconds for a new check. Raises
-        BusyError if there is still no result of any check by then.
+        If the results of the last check are outdated, wait up to `wait_s` seconds for a new check. After
+        that, return the outdated results. Raises BusyError if no check has ever finished.
         """
         check, is_current = self._checks.current(wait_s)
         viewer.caller.budget.spend(len(check.found) // 10)
@@ -129,8 +129,8 @@ class Problems:
     def fix(
         self, viewer: "ProblemViewer", requested: Sequence[Change], message: Callable[[int], str]
     ) -> FixedProblems:
-        """Apply those of the requested fixes that are still possible. `message` is a function that returns
-        the commit message for a given number of fixes.
+        """Apply the requested fixes, and reject the fixes that are no longer possible. `message` is a
+        function that returns the commit message for a given number of fixes.
 
         Raises the errors that `Writes.make` raises.
         """
@@ -153,7 +153,9 @@ class Problems:
 def _choose(
     audit: Audit, requested: Sequence[Change], viewer: "ProblemViewer"
 ) -> tuple[dict[Change, Fix], list[tuple[Change, str]]]:
-    """Return the requested fixes that can be applied safely, and the rejected fixes, each with the reason."""
+    """Sort the requested fixes into those that can be applied safely and those that are rejected, each with
+    the reason.
+    """
     paths = {change.path for change in requested}
     possible = {Change.of(fix): fix for fix in possible_fixes(audit, paths) if fix.certain}
     chosen: dict[Change, Fix] = {}
@@ -179,16 +181,16 @@ class ProblemViewer:
 
     @classmethod
     def of(cls, caller: Caller, *actions: str) -> "ProblemViewer":
-        """Return the viewer for a caller. `actions` are the permissions on problems that the caller needs,
-        such as `find`. Raises ForbiddenError if one of them is missing.
+        """Return the viewer for a caller. `actions` are the actions on problems, such as `find`, for which
+        the caller needs the permission. Raises ForbiddenError if a permission is missing.
         """
         for action in actions:
             require_of_site(caller.actor, PROBLEMS, action, caller.state.schema)
         return cls(caller)
 
     def shown(self, check: Check) -> Iterator[Found]:
-        """Yield the problems that the caller may see. A problem is yielded without its fix if the caller may
-        not apply the fix.
+        """Yield the problems that the caller may see. If the caller may not apply a problem's fix, the
+        problem is yielded without the fix.
         """
         may_fix = may_of_site(self.caller.actor, PROBLEMS, "fix", self.caller.state.schema)
         for found in check.found:
@@ -202,7 +204,8 @@ class ProblemViewer:
 
     def _without_hidden_names(self, found: Found) -> Found:
         """Return the problem. If its advice on how to fix it mentions attributes that are hidden from the
-        viewer, this advice is removed.
+        viewer, the advice is removed. For an unknown key, it is replaced with advice that mentions only
+        visible attributes.
         """
         problem, type_ = found.problem, self.caller.state.schema.types.get(found.uid)
         if self.caller.actor.everything or type_ is None or not problem.fix:
@@ -236,8 +239,8 @@ class ProblemViewer:
         }
 
     def may_make(self, fix: Fix) -> bool:
-        """Return whether the caller may apply a fix. For this, the caller must be permitted to see the
-        problem and to update the document.
+        """Return whether the caller may apply a fix. The caller must be permitted to see the problem and to
+        update the document.
         """
         document = fix.document
         problem = Problem(fix.path, None, "", rule=fix.rule, at=fix.at)
@@ -271,8 +274,8 @@ class ProblemViewer:
     def _sees_path(self, type_: Type, names: KeyPath, dangling: bool) -> bool:
         """Return whether the caller may see a problem at a path of attribute names.
 
-        If `dangling` is True, the problem is a broken relation. Its message mentions other documents, so the
-        caller must be permitted to see these documents too.
+        If `dangling` is True, the problem is a broken relation. The message of such a problem mentions other
+        documents, so the caller must also be permitted to see those documents.
         """
         if not names:
             return True
@@ -303,7 +306,7 @@ class ProblemViewer:
 
 
 def _names_of(at: KeyPath) -> KeyPath:
-    """Return the attribute names in a path, without the indexes of list items."""
+    """Return the attribute names in a path. The indexes of list items are omitted."""
     return tuple(key for key in at if isinstance(key, str))
 
 
@@ -311,9 +314,9 @@ def _names_of(at: KeyPath) -> KeyPath:
 
 
 def fix_documents(writes: Writes, caller: Caller, repair: Repair, message: str = "") -> Outcome[FixResult]:
-    """Fix values in documents. If a file has changed since the check, it is skipped and reported.
+    """Fix values in documents. A file that has changed since the check is skipped and reported.
 
-    If `message` is "", the commit message contains the number of fixes. Raises the errors that `Writes.make`
+    If `message` is "", the commit message states the number of fixes. Raises the errors that `Writes.make`
     raises.
     """
     return writes.make(caller, apply_fixes, repair, message=message or _message_of)

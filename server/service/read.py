@@ -1,7 +1,7 @@
-"""Reading documents (spec.md 4.1, 4.2). A read checks the permission, parses the query, restricts the query
+"""Reading documents (spec.md 4.1, 4.2). A read checks the caller's permission, parses the query, restricts it
 to what the caller may see, finds the documents, and renders them.
 
-These functions are used for HTTP requests and for exports.
+Both HTTP requests and exports use these functions.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -33,8 +33,8 @@ Params = Mapping[str, Any]
 class Rendering(NamedTuple):
     """The result of a read: the JSON body and its entity tag.
 
-    - `users` is the version number of the users, or None if the result does not depend on users.
-    - `cache_tags` is the value for the header with cache tags. It is "" if the site does not send this
+    - `users` is the version number of the index of users, or None if the result does not depend on users.
+    - `cache_tags` is the value of the header that contains cache tags, or "" if the site does not send this
       header.
     """
 
@@ -46,8 +46,8 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A branch other than the served branch, to which a request writes. `today` contains the current settings
-    of the served branch.
+    """The branch to which a request writes, if this is not the served branch. `today` contains the current
+    settings of the served branch.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Branch:
 class Caller:
     """An actor, together with the state, the response format and the budget for the actor's request.
 
-    - `branch` is the branch that `state` is from, or None for the served branch.
-    - `commit` is the commit that `state` is from, or "" for the current state.
+    - `branch` is the branch to which `state` belongs, or None for the served branch.
+    - `commit` is the commit at which `state` was loaded, or "" for the current state.
     - `response_format`, `users` and `budget` have the same meaning as in `Reader`.
     """
 
@@ -92,8 +92,8 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id. If `document_id` is None, return the document of a single type,
-        or a page of documents of a collection type.
+        """Return the document with this id. If `document_id` is None, return the only document of a single
+        type, or a page of documents of a collection type.
 
         Raises ForbiddenError and NotFoundError. Raises ValidationError if parameters are invalid.
         """
@@ -156,8 +156,9 @@ class Reader(NamedTuple):
     def _tag(self, view: View, document: Document, body: bytes) -> str:
         """Return the entity tag for a rendered document.
 
-        The tag depends on the document's version only if the caller may change the document. For other
-        callers, a different tag would reveal that an attribute that is hidden from them has changed.
+        The tag depends on the document's version only if the caller may change the document. For all other
+        callers, it depends only on the response, because a new tag for an unchanged response would reveal
+        that a hidden attribute has changed.
         """
         subject = self.type.singular
         if not any(self.actor.may(subject, action) for action in ("update", "updateDraft", "delete")):
@@ -166,10 +167,10 @@ class Reader(NamedTuple):
         return tag_of(version.decode(), body)
 
     def _cache_key(self, query: Query, params: Params) -> Hashable:
-        """Return the key under which documents rendered by this query are cached in the snapshot. Returns
-        None if the query populates nothing.
+        """Return the key under which the snapshot caches documents that were rendered for this query. Return
+        None if the query populates nothing, because such documents are not cached.
 
-        The key consists of a digest of the selection, and a description of what the actor may see.
+        The key contains a digest of the selection and a description of what the actor may see.
         """
         if not query.selection.populate:
             return None
@@ -184,8 +185,8 @@ class Reader(NamedTuple):
         return narrow(query, self.actor, self.state.schema, own_draft=own_draft)
 
     def view(self, query: Query) -> View:
-        """Return the snapshot as the query should see it. If the query involves users, the snapshot includes
-        them.
+        """Return the view of the snapshot in which the query is executed. If the query involves users, the
+        view includes the users.
         """
         snapshot, settings = self.state.snapshot, self.state.settings
         may_need_users = self.state.schema.knows_users or query.type.uid in ACCOUNT_UIDS
@@ -194,8 +195,8 @@ class Reader(NamedTuple):
         return View(snapshot, settings, query.drafts, query.publication, self.budget)
 
     def user_tables(self) -> UserTables:
-        """Return the tables of the users to which documents can be related. If there is no relation to users
-        in the schema, they are empty.
+        """Return the tables of the users to which documents can be related. The tables are empty if the
+        schema contains no relation to users.
         """
         schema, settings = self.state.schema, self.state.settings
         if self.users is None or not schema.knows_users:

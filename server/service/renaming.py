@@ -1,4 +1,6 @@
-"""Renaming documents and media files, and updating all references to them (docs/rename.md)."""
+"""Renaming of documents and media files. All references to a renamed document or file are updated
+(docs/rename.md).
+"""
 
 from functools import partial
 
@@ -17,7 +19,7 @@ def rename_content(writes: Writes, caller: Caller, request: Rename) -> Outcome[R
 
 
 def preview_rename(writes: Writes, request: Rename) -> Renamed:
-    """Return the changes that `rename_content` would make. No file is changed. Raises the errors that
+    """Return the changes that `rename_content` would make, without changing any files. Raises the errors that
     `rename` raises.
     """
     return writes.site.preview(rename, request)[1]
@@ -26,7 +28,7 @@ def preview_rename(writes: Writes, request: Rename) -> Renamed:
 def _message(request: Rename, renamed: Renamed) -> str:
     """Return a commit message such as `Rename articles/fog to articles/mist`."""
     pairs = renamed.files.items() or [(request.old, request.new)]
-    # The path of the published version in the default locale is the shortest.
+    # Name the file with the shortest path, which is the published version in the default locale.
     old, new = min(pairs, key=lambda pair: len(pair[0]))
     return f"Rename {_name(old)} to {_name(new)}"
 

@@ -1,9 +1,9 @@
 """Rendering of documents as JSON, in the flat response format (Strapi 5) or the wrapped response format
 (Strapi 4).
 
-For each response, a selection is compiled into functions that append bytes to a list. The scalar columns of a
-document are serialized by a single call of orjson. The result of this call is cached, so that other responses
-can use it.
+For each response, a selection is compiled into functions that append bytes to a list. A single call of orjson
+serializes all scalar columns of a document. The serialized columns are cached, so that other responses can
+use them.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -30,20 +30,20 @@ from server.schema.model import Type
 Row = tuple[Any, ...]
 Item = Document | Component
 Out = list[bytes]
-Start = Callable[[Item], bytes]  # returns `{` and the columns, without the closing brace
-# the arguments are the document or component, its locale, and the list to append to
+Start = Callable[[Item], bytes]  # returns a JSON object with the columns, but without the closing brace
+# The arguments are the document or component, its locale, and the list to which the bytes are appended.
 Write = Callable[[Any, str, Out], None]
 Member = Callable[[Row, Document | None, str, Out], None]
 Keep = Callable[[Document, str], bool]
-_STATUS_KEY = "publicationStatus"  # the name of a query parameter, and of a key in `meta`
-_STEPS_PER_MEMBER = 2  # one step to follow a relation, and one to render its target
+_STATUS_KEY = "publicationStatus"  # name of a query parameter, and of the key in `meta`
+_STEPS_PER_MEMBER = 2  # one step for following a relation, and one step for rendering its target
 
 
 class Renderer:
-    """Renders the documents in one response. It compiles each selection only once for each content type.
+    """Renders the documents in one response. Each selection is compiled only once for each content type.
 
-    `cache_key` is the key under which rendered documents are cached in the snapshot. If it is None, they are
-    not cached.
+    `cache_key` is the key under which the snapshot caches rendered documents. If it is None, rendered
+    documents are not cached.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Renderer:
         return self.of(selection)(document)
 
     def of(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders a document with the given selection. If `cache_key` is set, the
+        """Return a function that renders documents with the given selection. If `cache_key` is set, the
         function uses the snapshot's cache.
         """
         make, count = self._make(selection), self.view.budget.write
@@ -73,7 +73,7 @@ class Renderer:
         return show
 
     def _make(self, selection: Selection) -> Callable[[Document], bytes]:
-        """Return a function that renders a document with the given selection, without using the cache."""
+        """Return a function that renders documents with the given selection, without using the cache."""
         writes: dict[Type, Write] = {}
         populated, budget = bool(selection.populate), self.view.budget
 
@@ -82,7 +82,8 @@ class Renderer:
             if write is None:
                 write = writes[document.type] = self._object(document.type, selection)
             out: Out = []
-            if populated:  # If nothing is populated, the output can't be larger than the document itself.
+            # Otherwise, the output can't be much larger than the document, so it is not counted.
+            if populated:
                 budget.count_pieces(out)
             write(document, EVERY_LOCALE, out)
             if populated:
@@ -95,7 +96,8 @@ class Renderer:
     def _object(self, type_: Type, selection: Selection, first: bytes = b"", last: bytes = b"") -> Write:
         """Return a function that writes documents or components of one type as JSON objects.
 
-        `first` and `last` are members, already serialized, to insert at the start and the end of each object.
+        `first` and `last` are serialized members that the function inserts at the start and the end of each
+        object.
         """
         key = (type_.uid, id(selection), first, last)
         write = self._compiled.get(key)
@@ -116,8 +118,8 @@ class Renderer:
         steps, spend = _STEPS_PER_MEMBER * len(members), self.view.budget.spend
 
         def write(item: Item, locale: str, out: Out) -> None:
-            # This counts the steps for all members. If a member is a list with several items, it counts more
-            # steps itself.
+            # These steps are for all members together. A member that is a list with several items spends
+            # further steps itself.
             spend(steps)
             out.append(first + start(item)[1:] if first else start(item))
             inside = item.row[LOCALE] if localized else EVERY_LOCALE if document else locale
@@ -175,15 +177,16 @@ class Renderer:
         def member(row: Row, owner: Document | None, locale: str, out: Out) -> None:
             documents = related(row[at] or (), owner, locale)
             if len(documents) > 1:
-                # one step per document to follow the relation, and one to render it
+                # for each document, one step for following the relation, and one step for rendering the
+                # document
                 spend(2 * len(documents))
             write(documents, locale, out)
 
         return member
 
     def _count(self, select: Callable[[Any, str], Any] | None) -> Callable[[Any, str, Out], None]:
-        """Return a function that writes the number of items, for `populate[x][count]=true`. `select` is a
-        function that filters the items first.
+        """Return a function that writes the number of items, for `populate[x][count]=true`. If `select` is
+        not None, it filters the items before they are counted.
         """
         template = b'{"data":{"attributes":{"count":%d}}}' if self._wraps else b'{"count":%d}'
 
@@ -221,8 +224,8 @@ class Renderer:
         return write
 
     def _arrangement(self, node: Node) -> Callable[[list[Document], str], list[Document]] | None:
-        """Return a function that filters and sorts the documents of a populated attribute. Returns None if
-        they must be neither filtered nor sorted.
+        """Return a function that filters and sorts the documents of a populated attribute. Return None if
+        neither is necessary.
         """
         attribute, selections = node.attribute, node.selections
         one_type = len(selections) == 1 and (attribute is None or not attribute.polymorphic)
@@ -243,8 +246,8 @@ class Renderer:
             if sorts and not media:
                 selected.sort(
                     key=default_order
-                    # Because sorting is stable, documents that sort equally remain in the default order, as
-                    # in a list.
+                    # The sort below is stable, so documents with equal sort keys stay in the default order,
+                    # as in a list response.
                 )
             return sort_each(selected, sorts) if sorts else selected
 
@@ -319,19 +322,23 @@ class Renderer:
 
 
 def _weight(selections: Iterable[Selection]) -> int:
-    """Return how many steps of the budget it costs to check one item with the filters in these selections."""
+    """Return the number of budget steps that it costs to test one item against the filters in these
+    selections.
+    """
     return max((weight_of(selection.filter) for selection in selections), default=0)
 
 
 def _type_member(uid: str, *, morph: bool) -> bytes:
-    """Return the start of a document, `{"__type":…,`, if it is in a relation that can refer to several
-    content types. Otherwise return b"".
+    """Return the bytes with which a document starts in a relation that can refer to several content types:
+    `{"__type":…,`. For all other relations, return b"".
     """
     return b'{"__type":%b,' % orjson.dumps(uid) if morph else b""
 
 
 def _component_member(uid: str, *, zone: bool) -> bytes:
-    """Return the end of a component, `,"__component":…`, if it is in a dynamic zone. Otherwise return b""."""
+    """Return the bytes with which a component ends in a dynamic zone: `,"__component":…`. For all other
+    components, return b"".
+    """
     return b',"__component":' + orjson.dumps(uid) if zone else b""
 
 
@@ -357,7 +364,7 @@ def _wrapped_columns(type_: Type, names: tuple[str, ...]) -> Start:
 
 
 def _values(type_: Type, names: tuple[str, ...]) -> Callable[[Row], dict[str, Any]]:
-    """Return a function that converts a row into a dictionary. It contains only the named columns."""
+    """Return a function that converts a row into a dictionary with the named columns."""
     if not names:
         return lambda row: {}
     positions = [type_.position[name] for name in names]
@@ -393,8 +400,8 @@ def _default(value: Any) -> Any:
 
 
 def _with_large_integers(value: Any) -> Any:
-    """Return the value with all integers that exceed 64 bits replaced by JSON fragments, because orjson can't
-    serialize such integers.
+    """Return the value with each integer that exceeds 64 bits replaced by a JSON fragment, because orjson
+    can't serialize such large integers.
     """
     if isinstance(value, dict):
         return {key: _with_large_integers(item) for key, item in value.items()}
@@ -451,7 +458,9 @@ def list_answer(
 
 
 def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequence[str] | None:
-    """Return the publication status of each document. Returns None if the query does not ask for statuses."""
+    """Return the publication status of each document. Return None if the query does not request publication
+    statuses.
+    """
     if not query.with_status:
         return None
     view.budget.spend(len(documents))
@@ -459,7 +468,7 @@ def _statuses(view: View, query: Query, documents: Sequence[Document]) -> Sequen
 
 
 def render_files(view: View, query: Query, files: Iterable[Document]) -> list[bytes]:
-    """Render media files in the format of the upload API, which has no locale and no envelope."""
+    """Render media files as the upload API does, without a locale and without an envelope."""
     fields = query.selection.fields
     if fields is None:
         fields = tuple(name for name in query.type.default_fields if name != "locale")

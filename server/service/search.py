@@ -1,4 +1,4 @@
-"""Full-text search in all content that the caller may read, with ranked results (docs/search.md)."""
+"""Full-text search in all content that the caller may read. The results are ranked (docs/search.md)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,12 +23,12 @@ from server.service.read import Caller
 from server.site.site import State
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
-MAX_HITS = 10_000  # clients can page through this many results
+MAX_HITS = 10_000  # The pages of a search contain at most this many results in total.
 
 
 def search(engine: Search, caller: Caller, params: Mapping[str, Any]) -> tuple[dict[str, Any], Scope]:
-    """Run a search. Return the results as JSON, and the scope: the content types, versions and locale that
-    were searched.
+    """Run a search. Return the results as JSON, and the scope, which contains the content types, statuses and
+    locale that were searched.
 
     Raises ForbiddenError, ValidationError, and the errors that `Search.find` raises.
     """
@@ -87,8 +87,8 @@ def _flag(value: Any, param: str) -> bool:
 
 
 def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
-    """Return the value of a parameter that must be a positive integer, or `default` if it is missing. Raises
-    ValidationError.
+    """Return the value of a parameter that must be a positive integer. Return `default` if the parameter is
+    missing. Raises ValidationError.
     """
     value = params.get(param)
     if value is None or value == "":
@@ -99,7 +99,7 @@ def number_of(params: Mapping[str, Any], param: str, default: int) -> int:
 
 
 def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
-    """Parse the content types, the status and the locale that a request asks for. The result is restricted to
+    """Parse the content types, the status and the locale that a request selects. The result contains only
     what the actor may see.
 
     Raises ForbiddenError and ValidationError.
@@ -121,12 +121,11 @@ def read_scope(params: Mapping[str, Any], state: State, actor: Actor) -> Scope:
 
 
 def _types(value: Any, types: Iterable[Type]) -> frozenset[str]:
-    """Parse the content types that a request asks for. They are API ids (singular or plural), in a list or
+    """Parse the content types that a request selects. They are API ids (singular or plural), in a list or
     separated by commas.
 
-    `types` contains the content types that the caller may read. All other names result in the same
-    ValidationError, so the error does not reveal whether there is a content type that is hidden from the
-    caller.
+    `types` contains the content types that the caller may read. For any other name, the error is the same
+    ValidationError, so that the error does not reveal whether a hidden content type with this name exists.
     """
     uid_by_name = {name: t.uid for t in types for name in (t.singular, t.plural)}
     uids = set()
@@ -217,9 +216,7 @@ def href_of(document: Document, type_: Type, settings: Settings) -> str:
 
 
 def marked(fragment: Fragment) -> str:
-    """Return a passage with search words as HTML. The search words are enclosed in <mark>, and everything
-    else is escaped.
-    """
+    """Return a fragment of text as HTML. Matching words are enclosed in <mark>, and all text is escaped."""
     return "".join(f"<mark>{escape(t)}</mark>" if is_match else escape(t) for t, is_match in fragment)
 
 
@@ -232,8 +229,8 @@ def _reads_everything(state: State, actor: Actor) -> bool:
 
 
 def _index(results: Results, *, may_read_all: bool) -> dict[str, Any]:
-    """Return the JSON that states whether the search index was used. Callers who may read all content also
-    see the progress of indexing.
+    """Return the JSON that states whether the search index was used. If the caller may read all content, it
+    also contains the progress of indexing.
     """
     status, indexed = results.status, results.indexed
     if not may_read_all:

@@ -1,4 +1,4 @@
-"""Source files: viewing and replacing the text of the file that contains a document version."""
+"""Source files: viewing and replacing the text of the file in which a document version is stored."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from server.write.source import replace_source as prepare
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """The file that contains a document version. `draft` is True if the request asks for the draft."""
+    """The file in which a document version is stored. `draft` is True if the request asks for the draft."""
 
     caller: Caller
     type: Type
@@ -35,7 +35,7 @@ class SourceFile:
     draft: bool
 
     def after(self, state: State) -> "SourceFile":
-        """Return the file that contains the same document version in a later state.
+        """Return the file in which the same document version is stored in a later state.
 
         Raises NotFoundError if this version no longer exists.
         """
@@ -46,11 +46,11 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a file, in which passwords are masked.
+    """The text of a file, with passwords masked.
 
-    - `version` identifies this text. To replace the text, a client must send it back as `if_match`.
-    - `other_keys` is a text that contains only the keys that the content type does not define.
-    - `problem` is the syntax error, if the file can't be parsed.
+    - `version` identifies this text. To replace the text, a client must send this value back as `if_match`.
+    - `other_keys` is the part of the text with the keys that the content type does not define.
+    - `problem` is the syntax error if the file can't be parsed.
     """
 
     text: str
@@ -61,8 +61,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NewSource:
-    """A new text for a file: either for the whole file (`text`), or only for the keys that the content type
-    does not define (`other_keys`).
+    """The new text for a file. It replaces either the whole file (`text`), or only the keys that the content
+    type does not define (`other_keys`).
     """
 
     if_match: str
@@ -73,11 +73,11 @@ class NewSource:
 def find_source(
     caller: Caller, api_id: str, document_id: str, params: Params, *, to_write: bool = False
 ) -> SourceFile:
-    """Return the file that contains a document version. For a single type, `document_id` is "".
+    """Return the file in which a document version is stored. For a single type, `document_id` is "".
 
-    `params` are query parameters, which select the locale and the status. Raises:
-    - ForbiddenError if the caller may not see the file. If `to_write` is set, it is also raised if the caller
-      may not write the file.
+    The query parameters `params` select the locale and the status. Raises:
+    - ForbiddenError if the caller may not see the file, or if `to_write` is set and the caller may not write
+      the file
     - NotFoundError and ValidationError
     - ConflictError if the request reads a past commit
     """
@@ -92,7 +92,7 @@ def find_source(
     locale = written_locale(params.get("locale"), type_, state.settings)
     status = read_status(params.get("status"))
     if (status == DRAFT or type_.draft_key) and type_.draft_publish and not may_read_drafts(actor, type_):
-        raise ForbiddenError()  # If the content type has a draft key, each of its files may be a draft.
+        raise ForbiddenError()  # With a draft key, any file may contain a draft.
     document = _document(state.snapshot, type_, compose(document_id), locale, status)
     if to_write:
         require_source(actor, "write", state.schema)
@@ -118,7 +118,7 @@ def read_source(site: Site, file: SourceFile) -> Source:
 
 
 def sibling_files(file: SourceFile) -> Iterator[Document]:
-    """Yield all versions of the same document, except those whose files the caller may not see."""
+    """Yield all versions of the document whose files the caller may see."""
     settings, claims = file.caller.state.settings, file.caller.state.snapshot.claims
     statuses = (PUBLISHED, DRAFT) if may_read_drafts(file.caller.actor, file.type) else (PUBLISHED,)
     for locale in dict.fromkeys((settings.locales.default, *settings.locales.available)):
@@ -127,8 +127,8 @@ def sibling_files(file: SourceFile) -> Iterator[Document]:
 
 
 def try_source(writes: Writes, file: SourceFile, new: NewSource) -> Sequence[FileChange]:
-    """Return the changes to files that replacing the text would cause. Raises the errors that
-    `replace_source` raises.
+    """Return the changes to files that would result from replacing the text, without saving them. Raises the
+    errors that `replace_source` raises.
     """
     return writes.preview(file.caller, prepare, _request(file, new))
 

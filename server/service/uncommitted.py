@@ -36,8 +36,8 @@ class UncommittedFiles:
     """One page of the files that differ from the last commit (`head`). `total` is the number of files on all
     pages.
 
-    Each file is paired with the names of its changed attributes, or with None if the file is not a document
-    that can be read.
+    Each file is listed with the names of its changed attributes, or with None if the file does not contain a
+    document or can't be read.
     """
 
     head: str
@@ -50,8 +50,8 @@ class UncommittedChange:
     """The changes to one file since the last commit (`head`): the changed attributes, and a line-by-line
     diff.
 
-    `attributes` is None if the file is not a document. `lines` is None if the caller does not have full
-    access, or if the diff can't be created.
+    `attributes` is None if the file does not contain a document. `lines` is None if the caller does not have
+    full access, or if the diff can't be created.
     """
 
     head: str
@@ -117,11 +117,11 @@ def commit_files(writes: Writes, caller: Caller, files: Sequence[str], message: 
 
 
 def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[ChangedFile]:
-    """Return the changed files that the caller may see, according to both the current schema and the
-    committed schema.
+    """Return the changed files that the caller may see under both the current schema and the committed
+    schema.
 
-    Otherwise, if the schema itself was changed, a file that was a draft or a value that was private could
-    become visible.
+    The current schema is not enough, because the schema itself may have uncommitted changes. These could make
+    a file visible that was a draft, or a value that was private.
     """
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)
@@ -129,7 +129,9 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
         return changed
     try:
         committed = past.schema(past.require_commits())
-    except ConflictError:  # The committed schema is invalid, so nothing was served at that commit.
+    except (
+        ConflictError
+    ):  # The committed schema is invalid, so that commit could not be served and nothing in it was visible.
         return changed
     return [
         one
@@ -167,7 +169,7 @@ def _lines(site: Site, one: ChangedFile, head: str, state: State) -> list[str] |
 
 
 def _mask_passwords(one: ChangedFile, text: str, state: State, earlier: Sequence[str] = ()) -> Masked:
-    """Return the text with password hashes masked. Raises ConflictError if this is not possible."""
+    """Return the text with password hashes masked. Raises ConflictError if they can't be masked."""
     if one.type is None or not text:
         return Masked(without_hashes(text))
     return mask_text(state.schema, one.type, one.change.path, text, earlier)

@@ -1,5 +1,5 @@
-"""Permissions for undoing a write. The caller needs the permission for the write itself, and permissions for
-everything that undoing it changes.
+"""Permissions for undoing a write. The caller needs the permissions for the write itself and for everything
+that undoing the write changes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +21,12 @@ _OLD_VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
-    """Raise ForbiddenError if the caller may no longer perform the write that should be undone, or may not
-    see the content that would be restored.
+    """Raise ForbiddenError if the caller may no longer perform the write that is to be undone, or may not see
+    the content that would be restored.
 
-    For content types with drafts, `readDraft` is always required. If it were required only when a draft is
-    restored, the error would reveal that there is a draft. Raises NotFoundError if the write was recorded by
-    a different version of Bifolio and can't be undone by this version.
+    For content types with drafts, `readDraft` is always required. If it were required only for restoring a
+    draft, the error would reveal that a draft exists. Raises NotFoundError if the write was recorded by a
+    different version of Bifolio, and this version can't undo it.
     """
     for required in permits:
         type_, verb = caller.state.schema.types.get(required.uid), _verb(required)
@@ -38,11 +38,11 @@ def permit_write(caller: Caller, permits: Sequence[Permit]) -> None:
 
 
 def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
-    """Raise ForbiddenError if undoing a write would delete or create documents and the caller lacks the
-    permission for this.
+    """Raise ForbiddenError if undoing a write would create or delete documents and the caller lacks the
+    permission to do so.
 
     Documents that would only be changed are not checked here, because `permit_write` has already checked the
-    permission.
+    permission to change them.
     """
     for document in documents:
         for verb, places in _effects(document):
@@ -51,8 +51,8 @@ def permit_undoing(caller: Caller, documents: Sequence[UndoneDocument]) -> None:
 
 
 def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]]:
-    """Yield the verbs for what undoing does to a document (deleting, creating or updating it). Each verb is
-    paired with the locales and statuses to which it applies.
+    """Yield the kinds of write (deleting, creating or updating) that undoing performs on a document. Each is
+    yielded with the locales and statuses to which it applies.
     """
     now, then = ({locale for locale, _ in places} for places in (document.now, document.then))
     if now - then:
@@ -64,7 +64,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write. `permits` are the permissions that were recorded for the
+    """Return whether the caller may undo a write. `permits` are the permissions that were recorded with the
     write.
     """
     try:
@@ -87,8 +87,8 @@ def sight_of_files(caller: Caller) -> Callable[[str], bool]:
 
 
 def _verb(required: Permit) -> Verb | None:
-    """Return the verb in a recorded permission. Returns None if a different version of Bifolio recorded a
-    verb that this version does not support.
+    """Return the verb in a recorded permission. Return None if a different version of Bifolio recorded the
+    permission and this version does not support the verb.
     """
     name = _OLD_VERBS.get(required.verb, required.verb)
     return Verb(name) if name in set(Verb) else None

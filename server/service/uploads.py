@@ -1,8 +1,8 @@
 """Media files: querying, uploading, updating and deleting them.
 
 Uploaded files are first saved in temporary files on disk (`write.uploads.uploading.Incoming`). If the site
-has a bucket, they are uploaded to the bucket before the write. A write to a branch other than the served
-branch does not create resized variants (`formats`) of pictures.
+has a bucket, they are then uploaded to the bucket, before the write. Resized variants (`formats`) of pictures
+are created only for writes to the served branch.
 """
 
 import posixpath
@@ -31,8 +31,8 @@ from server.write.uploads import uploading
 from server.write.uploads.attach import Attachment
 
 SCALING_TIMEOUT_S = 10.0
-# The query parameters for media files, without and with pagination. `locale` and `status` are missing,
-# because media files have neither locales nor drafts.
+# The supported query parameters for media files, without and with pagination. Media files have neither
+# locales nor drafts, so `locale` and `status` are not supported.
 _QUERY_KEYS = ("fields", "filters", "sort", "populate", "_q", "publicationFilter")
 _PAGED_QUERY_KEYS = (*_QUERY_KEYS, "pagination", "page", "pageSize")
 
@@ -58,7 +58,7 @@ class Uploads:
         attachment: Attachment | None = None,
         message: str = "",
     ) -> StoredFiles:
-        """Add uploaded files to the site's media. Raises BucketError, and the errors of a write."""
+        """Add uploaded files to the site's media. Raises BucketError, and the errors that a write raises."""
         upload = uploading.Upload(tuple(map(self._keep, files)), caller.actor, attachment)
         outcome = self._writes.make(caller, uploading.upload, upload, _media_keys, message=message)
         return self._stored(caller, outcome, outcome.made)
@@ -72,12 +72,14 @@ class Uploads:
         return self._stored(caller, outcome, (outcome.made,))
 
     def remove(self, caller: Caller, key: str, message: str = "") -> str:
-        """Delete a media file, and return the commit. Raises NotFoundError, and the errors of a write."""
+        """Delete a media file, and return the commit. Raises NotFoundError, and the errors that a write
+        raises.
+        """
         return self._writes.make(caller, uploading.remove, key, message=message).commit
 
     def _keep(self, file: uploading.Incoming) -> uploading.Incoming:
-        """If the site has a bucket, store an uploaded file there. If it has no bucket and the file is a
-        picture, compute the file's hash now, before the write.
+        """Store an uploaded file in the bucket, if the site has one. Without a bucket, compute the hash of a
+        picture now, so that the write does not have to.
         """
         suffix = uploading.ending_of_upload(file)
         if not self._site.state.settings.media.store:
@@ -85,13 +87,13 @@ class Uploads:
         return replace(file, stored=self._bucket.keep(self._site.state.settings, file.source, suffix))
 
     def _keep_replacement(self, state: State, change: uploading.FileChange) -> uploading.FileChange:
-        """If the site has a bucket, store the new content of a media file there. If it has no bucket and the
-        file is a picture, compute the hash of the new content now, before the write.
+        """Store the new content of a media file in the bucket, if the site has one. Without a bucket, compute
+        the hash of a picture's new content now, so that the write does not have to.
         """
         if change.file is None:
             return change
         if not self._site.state.settings.media.store:
-            with suppress(NotFoundError):  # In this case, the write below raises the error.
+            with suppress(NotFoundError):  # If there is no such file, the write raises the error later.
                 suffix = posixpath.splitext(find_file(state, change.key).path)[1]
                 self._site.image_cache.read_ahead(change.file.source, suffix)
             return change
@@ -110,9 +112,10 @@ class Uploads:
 
 
 def _scaled(site: Site, state: State, paths: tuple[str, ...]) -> State:
-    """Return the state after resized variants (`formats`) of new pictures have been created.
+    """Wait until the resized variants (`formats`) of new pictures have been created, and return the state
+    after that.
 
-    Wait for them at most SCALING_TIMEOUT_S. The remaining variants are created in the background.
+    The wait is limited to SCALING_TIMEOUT_S. The remaining variants are created in the background.
     """
     deadline = time.monotonic() + SCALING_TIMEOUT_S
     for path in paths:
@@ -129,7 +132,7 @@ def _media_keys(paths: Iterable[str]) -> list[Key]:
 
 
 def read_file_query(caller: Caller, params: Mapping[str, Any], *, paged: bool = False) -> Query:
-    """Parse a query for media files. Parameters for pagination are allowed only if `paged` is set. Raises
+    """Parse a query for media files. Pagination parameters are allowed only if `paged` is set. Raises
     ValidationError.
     """
     state = caller.state

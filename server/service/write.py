@@ -3,8 +3,9 @@ result.
 
     Command(caller, operations, …)  →  Writes.write  →  Result(state, documents, commit, undo, files)
 
-A command writes documents. For source texts, uploads and fixes, functions in other modules prepare the files,
-and `Writes.make` saves them. In both cases, branches, commits, undo and dry runs are supported.
+A command writes documents. Source texts, uploads and fixes are not written by commands: other modules contain
+the functions that prepare their files, and `Writes.make` saves these files. Branches, commits, undo and dry
+runs are supported for all writes.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -45,11 +46,11 @@ from server.write.undo import undone_documents
 Request = TypeVar("Request")
 Made = TypeVar("Made")
 Prepare = Callable[[Request, Context], Made]
-# returns the keys of the documents that were written, given the result of `prepare`
+# takes the result of `prepare` and returns the keys of the documents that were written
 Addressed = Callable[[Made], Collection[Key]]
-# a commit message, or a function that returns it, given the result of `prepare`
+# a commit message, or a function that takes the result of `prepare` and returns the commit message
 Describe = str | Callable[[Made], str]
-# returns the name and email address of the author of an actor's commits
+# takes an actor and returns the name and email address of the author for the actor's commits
 Sign = Callable[[Actor], tuple[str, str]]
 
 
@@ -57,9 +58,9 @@ Sign = Callable[[Actor], tuple[str, str]]
 class Command:
     """A request to write documents. Either all of its operations succeed, or none is applied.
 
-    - `is_batch`: whether an operation can refer to documents that earlier operations wrote. If so, errors
-      contain the number of the operation that failed.
-    - `operations`: each operation is parsed before the next one is fetched from the iterator
+    - `is_batch`: whether an operation can refer to documents that earlier operations wrote. If this is set,
+      errors contain the number of the operation that failed.
+    - `operations`: an iterator; each operation is parsed before the next one is fetched
     - `dry_run`: whether to report the changes without saving anything
     - `undo`: whether the caller wants to be able to undo the write
     - `message`: the commit message
@@ -75,7 +76,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class UndoOffer:
-    """The id with which the caller can undo a write, until the time `expires` (`server.service.undo`)."""
+    """The id with which the caller can undo a write (`server.service.undo`). It is valid until the time
+    `expires`.
+    """
 
     id: str
     expires: datetime
@@ -83,10 +86,10 @@ class UndoOffer:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A document that was written, as it is after all operations of the command.
+    """A document that was written, in the state after all operations of the command.
 
-    `document_id` is "" if the document to delete did not exist. `merged` is True if the write was merged with
-    newer changes to the document.
+    `document_id` is "" if the operation was a deletion and the document did not exist. `merged` is True if
+    the write was merged with newer changes to the document.
     """
 
     write: DocumentWrite
@@ -100,8 +103,8 @@ class Written:
         return self.write.operation.verb
 
     def render(self) -> Rendering:
-        """Render the document as the operation's parameters specify. If the document was deleted, the body is
-        empty.
+        """Render the document as the operation's parameters specify. The body is empty if the document was
+        deleted by this operation.
 
         Raises LimitError. Raises NotFoundError if another write has already deleted the document.
         """
@@ -111,7 +114,7 @@ class Written:
 @dataclass(frozen=True, slots=True)
 class Result:
     """The result of a command: the documents that were written, in the order of the operations. For a dry
-    run, it contains the changes to files instead.
+    run, `files` contains the changes to files instead.
 
     `commit` is the commit's id, "pending" if the commit will be made later, or "" if writes are not
     committed. `undo` is None if the write can't be undone.
@@ -126,8 +129,8 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Generic[Made]):
-    """The result of a write. `made` is the value that the function `prepare` returned. The other attributes
-    have the same meaning as in `Result`.
+    """The result of a write by `Writes.make`. `made` is the value that the function `prepare` returned. The
+    other attributes have the same meaning as in `Result`.
     """
 
     state: State
@@ -139,8 +142,8 @@ class Outcome(Generic[Made]):
 class Writes:
     """Writes the files of a site, on the served branch or on other branches. Thread-safe.
 
-    `sign` is a function that returns the author of an actor's commits. `source` is recorded in the event log
-    as the origin of the changes.
+    `sign` is a function that returns the name and email address of the author for an actor's commits. The
+    event log records `source` as the origin of the changes.
     """
 
     def __init__(self, site: Site, past: PastStates, sign: Sign, *, source: str = "api") -> None:
@@ -149,7 +152,8 @@ class Writes:
         self._writer = BranchWriter(past, self._branches)
 
     def on_branch(self, caller: Caller, name: object) -> Caller:
-        """Return a copy of the caller that writes to the branch with this name.
+        """Return a copy of the caller that writes to the branch with this name. For the served branch, return
+        the caller itself.
 
         Raises ForbiddenError, ValidationError, and the errors that `BranchWriter.state` raises.
         """
@@ -162,8 +166,8 @@ class Writes:
         return replace(caller, state=self._writer.state(name, today), branch=Branch(name, today))
 
     def head(self, caller: Caller) -> str:
-        """Return the latest commit on the branch to which the caller writes. Returns "" if this is the served
-        branch.
+        """Return the latest commit on the branch to which the caller writes. Return "" if this branch is the
+        served branch.
         """
         return self._branches.get(caller.branch.name).commit if caller.branch else ""
 
@@ -174,7 +178,7 @@ class Writes:
         errors that `make` raises.
         """
         caller = command.caller
-        if command.dry_run:  # This is checked before the slow hashing of passwords.
+        if command.dry_run:  # Check this first, because hashing passwords (below) is slow.
             require_source(caller.actor, "read", caller.state.schema)
         writes = _read(command)
         take_json_texts(bodies_of(writes), caller.state.schema, caller.budget)
@@ -206,12 +210,12 @@ class Writes:
         message: Describe[Made] = "",
         permits: Collection[Permit] = (),
     ) -> Outcome[Made]:
-        """Call `prepare` with the request, and save the files that it has prepared on the caller's branch.
+        """Call `prepare` with the request, and save the files that it prepares on the caller's branch.
 
-        If `permits` is given, the caller can undo the write. To do so, the caller needs these permissions,
-        and the permissions for everything that undoing the write changes. A write can't be undone if the
-        actor is the public, or if it is on a branch other than the served branch. Raises the errors that
-        `prepare`, `Site.write` and `BranchWriter.write` raise.
+        If `permits` is given, the caller can undo the write. To do so, the caller needs the permissions in
+        `permits`, and the permissions for everything that undoing the write changes. A write can't be undone
+        if the actor is the public, or if the write is on a branch other than the served branch. Raises the
+        errors that `prepare`, `Site.write` and `BranchWriter.write` raise.
         """
         if caller.branch:
             branch, authorship = caller.branch, self.authorship(caller, addressed, message)
@@ -228,8 +232,8 @@ class Writes:
     def _offer(
         self, caller: Caller, state: State, keeper: Keeper | None, permits: Collection[Permit]
     ) -> UndoOffer | None:
-        """Return the id with which the caller can undo a write that was just saved. Returns None if the
-        caller may not undo it.
+        """Return the id with which the caller can undo a write that was just saved. Return None if the caller
+        may not undo the write.
         """
         if keeper is None or not keeper.id:
             return None
@@ -243,10 +247,10 @@ class Writes:
     def preview(
         self, caller: Caller, prepare: Prepare[Request, Made], request: Request
     ) -> Sequence[FileChange]:
-        """Return the changes to files that `make` would cause. The same checks are performed, and the same
-        errors are raised.
+        """Return the changes to files that `make` would cause, without saving them. Performs the same checks
+        and raises the same errors as `make`.
 
-        Also raises ForbiddenError if the caller may not see the files that contain documents.
+        Also raises ForbiddenError if the caller does not have the permission `source.read`.
         """
         require_source(caller.actor, "read", caller.state.schema)
         if caller.branch:
@@ -263,8 +267,8 @@ class Writes:
         *,
         signed: bool = True,
     ) -> Authorship:
-        """Return the authorship for a write. It contains the author's name and email address only if `signed`
-        is set.
+        """Return the authorship for a write. If `signed` is set, it contains the author's name and email
+        address.
         """
         actor = caller.actor
         name, email = self._sign(actor) if signed else (actor.name, "")
@@ -286,6 +290,6 @@ def _read(command: Command) -> list[DocumentWrite]:
 
 
 def _permit(write: DocumentWrite) -> Permit:
-    """Return the permission that a caller needs to undo the write."""
+    """Return the permission that undoing this write requires."""
     request, verb = write.request, write.operation.verb
     return Permit(request.address.type.uid, verb, request.address.draft or verb is Verb.DISCARD)

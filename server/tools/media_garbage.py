@@ -54,9 +54,8 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
     Raises SetupError if the git history is incomplete, or if the site refers to none of the objects in the
     bucket. Raises RemoteError.
     """
-    listed = [
-        one for one in bucket.listed() if _KEY.fullmatch(one.key)
-    ]  # This must happen before the references are read.
+    # This must happen before the references are read.
+    listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
     if listed and not used:
