@@ -1,7 +1,7 @@
-"""`python -m docs` checks README.md and docs/*.md against the code, and `--write` updates them.
+"""`python -m docs` checks README.md and docs/*.md against the code, and `--write` updates the pages.
 
 Tables are generated from the code (docs/tables.py). Every command in a ```console block is run in a copy of
-the repository's site, and its output is compared with the output in the page (docs/examples.py).
+the repository's site, and its output is compared with the output on the page (docs/examples.py).
 """
 
 import argparse
@@ -18,11 +18,13 @@ from docs.tables import with_tables
 from tests.signals import restore_in_children
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES_AT_ONCE = 4  # Half of a page's time is spent waiting until a site has loaded a change.
+# Several pages are processed at once, because half of the time is spent waiting until a site has loaded a
+# change.
+PAGES_AT_ONCE = 4
 
 
 def main() -> int:
-    """Check or rewrite the pages. If a page is outdated, a check returns the exit status 1."""
+    """Check or rewrite the pages. When checking, return the exit status 1 if a page is outdated."""
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="only these pages")
     parser.add_argument("--write", action="store_true", help="rewrite outdated pages")

@@ -2,16 +2,16 @@
 
 A ```bash block is run as a whole: it has no prompts and prints nothing, so readers can paste it. Readers can
 also paste a ```console block, so the commands in a block run without pauses. If a command must wait for the
-effect of a previous command, the block itself contains the wait. Between two blocks, one second passes,
-because readers also need time, and the server must load changed files.
+effect of a previous command, the block itself contains the wait. Between two blocks, there is a pause of one
+second, because readers also need time, and the server must load changed files.
 
-The commands in a page run in one shell, in order, in a copy of the repository's site. The copy is a separate
+The commands on a page run in one shell, in order, in a copy of the repository's site. The copy is a separate
 git repository, and a server serves it. If `bifolio serve` in an example runs in the foreground, it is stopped
-as soon as it serves. If it runs in the background, it runs until the end of the page. A page with `<!-- in an
-empty folder -->` starts in an empty folder without a server.
+as soon as it is ready to serve requests. If it runs in the background, it runs until the end of the page. A
+page with `<!-- in an empty folder -->` starts in an empty folder without a server.
 
-After each pause, the page waits until its servers are idle (docs/settled.py), because one second is not
-enough on a busy machine.
+After each pause, the tool also waits until the page's servers are idle (docs/settled.py), because one second
+is not enough on a busy machine.
 """
 
 import os
@@ -40,7 +40,7 @@ MAX_PAGE_S = 240
 _EMPTY = "<!-- in an empty folder -->"
 _BACKGROUND = re.compile(r"^bifolio serve(.*&)$")
 _KEY = re.compile(r"(?<=studio\?key=)\S+")  # This key gives access to the studio.
-# Output that differs in each run: a page is not rewritten if only this differs.
+# Output that is different in each run. A page is not rewritten if only such output differs.
 _VARIES = re.compile(
     r"bifolio_[0-9a-f]{64}|eyJ[\w-]+\.[\w-]+\.[\w-]+|\bq[0-9a-z]{23}\b|_[0-9a-f]{10}\b|\b\d{12,}\b"
     r"|msg_[\w-]{24}"
@@ -66,13 +66,13 @@ bifolio() {
   rm "$out"
 }
 """.replace("@BIFOLIO", _BIFOLIO).replace("@SETTLED", _SETTLED)
-_READS = ("curl", "cat", "git diff")  # all other commands may change files
+_READS = ("curl", "cat", "git diff")  # These commands change no files; all other commands may change files.
 _BETWEEN_BLOCKS = "sleep 1"
 
 
 def make_formats(root: Path, folder: Path) -> Path:
-    """Generate the formats (resized variants) of the site's pictures. The site copies for all pages reuse
-    them.
+    """Generate the resized variants (`formats`) of the site's pictures. The copies of the site for all pages
+    use these files.
     """
     _copy_site(root, folder / "site", None)
     command = [*COMMAND, "export", "--site", str(folder / "site"), str(folder / "exported")]
@@ -82,7 +82,7 @@ def make_formats(root: Path, folder: Path) -> Path:
 
 def with_answers(root: Path, page: str, formats: Path) -> str:
     """Return the page with the current output of its commands. If only variable parts of the output differ,
-    the page is unchanged.
+    return the page unchanged.
     """
     blocks = [_commands_of(found) for found in _BLOCK.finditer(page)]
     if not blocks:
@@ -106,12 +106,12 @@ def with_answers(root: Path, page: str, formats: Path) -> str:
 
 
 def _commands_of(block: re.Match[str]) -> list[tuple[str, str]]:
-    """Return the commands in a matched block, each with its output."""
+    """Return the commands in the block that a regular expression matched, each with its output."""
     return [(block[2].rstrip("\n"), "")] if block[1] == "bash" else _commands(block[2])
 
 
 def _commands(block: str) -> list[tuple[str, str]]:
-    """Return the commands in a block, each with the text below it. A line that ends in \\ continues on the
+    """Return the commands in a block, each with the output below it. A line that ends in \ continues on the
     next line.
     """
     found: list[tuple[str, str]] = []
@@ -159,9 +159,9 @@ def _run(root: Path, blocks: list[list[str]], formats: Path | None) -> list[str]
 
 
 def _output_of(shell: subprocess.Popen[str], folder: str) -> tuple[str, bool]:
-    """Return the output of a page's shell, and whether the shell ended in time.
+    """Return the output of a page's shell, and whether the shell ended before the timeout.
 
-    On timeout, the page's processes are killed.
+    After a timeout, the page's processes are killed.
     """
     try:
         return shell.communicate(timeout=MAX_PAGE_S)[0], True
@@ -222,7 +222,8 @@ def _nothing(folder: Path) -> Iterator[str]:
 def _served(root: Path, site: Path, formats: Path) -> Iterator[str]:
     _copy_site(root, site, formats)
     port = free_port()
-    command = [*COMMAND, "serve", "--workers", "1"]  # One worker is enough, and starts faster.
+    # One worker is enough, and starts faster than several workers.
+    command = [*COMMAND, "serve", "--workers", "1"]
     command += ["--site", str(site), "--port", str(port)]
     log = site.parent / "serve.log"
     with log.open("w") as out:

@@ -1,7 +1,7 @@
-"""Process that has imported Bifolio, and is forked for each `bifolio` command in a page.
+"""Process that has already imported Bifolio, and that is forked for each `bifolio` command on a page.
 
-A short command takes 0.7 s, including 0.6 s for imports, and the pages contain about 150 commands. The
-command itself is `bifolio.py` in this folder, which imports almost nothing: it sends its arguments,
+A short command takes 0.7 s, of which 0.6 s are spent on imports, and the pages contain about 150 commands.
+The command itself is `bifolio.py` in this folder, which imports almost nothing. It sends its arguments,
 environment, folder and open files to this process, forwards signals to the fork, and exits with the fork's
 exit status.
 """
@@ -23,7 +23,7 @@ from tests.zygote import MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = (sys.executable, "-I", "-S", str(Path(__file__).with_name("bifolio.py")))
-ADDRESS = "BIFOLIO_FORKS"  # environment variable for the path of the socket
+ADDRESS = "BIFOLIO_FORKS"  # environment variable that contains the path of the socket
 MOST_BYTES = 200_000
 PROGRAM = """
 import sys
@@ -36,7 +36,7 @@ if serve(int(sys.argv[1])):
 
 @contextmanager
 def forking(folder: Path) -> Iterator[None]:
-    """Context manager: make COMMAND run `bifolio` in forks. `folder` will contain the socket."""
+    """Context manager: make COMMAND run `bifolio` in forks. The socket for this is created in `folder`."""
     path = folder / "forks"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(path))
@@ -52,12 +52,14 @@ def forking(folder: Path) -> Iterator[None]:
 
 
 def serve(descriptor: int) -> bool:
-    """Fork for each connection, and report the fork's exit status when it ends. Returns True in each fork."""
+    """Fork for each connection, and report the fork's exit status when the fork ends. Returns True in each
+    fork.
+    """
     for module in MODULES:
         import_module(module)
     assert len(os.listdir("/proc/self/task")) == 1, "a process with threads can't be forked"
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, fileno=descriptor)
-    running: dict[int, tuple[int, socket.socket]] = {}  # by the process's file descriptor
+    running: dict[int, tuple[int, socket.socket]] = {}  # The keys are the pidfds of the forks.
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     while True:
@@ -90,7 +92,7 @@ def _tell_status(process: int, pid: int, asked: socket.socket) -> None:
 
 
 def _become(told: dict[str, Any], files: list[int], asked: socket.socket) -> None:
-    """Set the fork's open files, arguments, environment and folder to those of the command."""
+    """Replace the fork's open files, arguments, environment and folder with those of the command."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _MANIFEST = _HERE.parent / "server/api/studio/page/vendor/manifest.json"
-# SPDX names of licences by package (docs/licences.tsv).
+# The SPDX name of the licence for each package (docs/licences.tsv).
 LICENCES = dict(line.split("\t") for line in (_HERE / "licences.tsv").read_text().splitlines())
 
 

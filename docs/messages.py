@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SERVER = Path(__file__).parents[1] / "server"
-# By table: the files whose messages it contains.
+# For each table, the files whose messages it contains.
 SOURCES: Mapping[str, tuple[str, ...]] = {
     "messages of settings": ("config",),
     "messages of schemas": ("schema",),
@@ -31,7 +31,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
     ),
     "messages of commands": ("commands", "tools"),
 }
-# By function: the positions of the arguments that contain the message and the fix.
+# For each function, the positions of the arguments that contain the message and the fix.
 _CALLS: Mapping[str, tuple[int, int]] = {
     "SetupError": (2, 3),
     "Problem": (2, 3),
@@ -44,13 +44,13 @@ _CALLS: Mapping[str, tuple[int, int]] = {
     "_refusal": (1, 2),
     "_warn": (0, 1),
 }
-MAX_DEPTH = 3  # limit for following names that are assigned to other names
+MAX_DEPTH = 3  # maximum length of a chain of names that are assigned to each other
 _ELLIPSES = re.compile(r"…(?:[\s.:/]*…)+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A problem's message and fix. If there is no fix, it is ""."""
+    """A problem's message, and its advice on how to fix the problem ("" if there is none)."""
 
     text: str
     fix: str
@@ -98,7 +98,7 @@ def _name_of(call: ast.Call) -> str:
 
 
 def _assigned(nodes: list[ast.stmt]) -> dict[str, list[ast.expr]]:
-    """Return, for each name, the expressions that the statements assign to it."""
+    """Return the expressions that the statements assign to each name."""
     found: dict[str, list[ast.expr]] = {}
     for node in nodes:
         if isinstance(node, ast.Assign):
@@ -116,8 +116,8 @@ def _assign(target: ast.expr, value: ast.expr, found: dict[str, list[ast.expr]])
 
 
 def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) -> list[str]:
-    """Return the strings that an expression may produce. Parts that are not literals are
-    replaced with `…`.
+    """Return the strings that an expression may produce, with all parts that are not literals replaced by
+    `…`.
     """
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, str) else []
@@ -134,7 +134,7 @@ def _texts(node: ast.expr, known: Mapping[str, list[ast.expr]], depth: int = 0) 
     if isinstance(node, ast.Call) and _name_of(node) == "suggestion":
         return ['did you mean "…"?']
     if isinstance(node, ast.Name) and depth < MAX_DEPTH:
-        # Use the nearest assignment above. Only the constants of a module may be assigned below.
+        # Use the nearest assignment above the name. Only a module's constants may be assigned below it.
         before = [value for value in known.get(node.id, ()) if value.lineno < node.lineno]
         for value in (before or known.get(node.id, []))[-1:]:
             return _texts(value, known, depth + 1)

@@ -1,7 +1,7 @@
-"""The packages in `server/`, lowest first. A module imports only from the same package and from packages
-earlier in this list.
+"""The packages in `server/`, from the lowest to the highest. A module imports only from the same package and
+from packages earlier in this list.
 
-Modules outside any package are below all packages. If a package contains other packages, these are listed
+Modules that are not in a package are below all packages. Packages inside other packages are listed
 separately.
 """
 
@@ -33,7 +33,7 @@ PACKAGES = (
 
 
 def modules(package: str) -> list[str]:
-    """Return the names of the modules and packages directly in a package, such as `api.routes`.
+    """Return the names of the modules and packages that a package directly contains, such as `api.routes`.
 
     The package "" is `server/` itself.
     """
@@ -49,8 +49,8 @@ def about(package: str) -> str:
     return (ast.get_docstring(ast.parse(text)) or "").splitlines()[0]
 
 
-# Modules that are imported when they are first needed (with `import_module`), and why. All other imports are
-# at the top of their modules. tests/test_architecture.py checks that this list is complete.
+# Modules that are imported only when they are first needed (with `import_module`), and the reasons. All other
+# imports are at the top of a module. tests/test_architecture.py checks that this list is complete.
 LAZY = {
     "server.commands.*": "Only the called command is loaded, so `bifolio --help` starts fast.",
     "server.search.whoosh_index.reader": "whoosh3 takes 30 ms and 3 MB. Loaded when there is a search index.",

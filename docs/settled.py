@@ -1,7 +1,7 @@
-"""`python docs/settled.py FOLDER`: waits until all processes that work in a folder are idle.
+"""`python docs/settled.py FOLDER` waits until all processes that work in a folder are idle.
 
 The processes are idle if all their threads were asleep at every check for a while. A thread that is waiting
-for a processor is treated as running. A process that is waiting for a certain time, such as for a retry, is
+for a processor is treated as running. A process that sleeps for a fixed time, for example before a retry, is
 treated as idle.
 """
 
@@ -14,12 +14,12 @@ QUIET_S, PAUSE_S, LONGEST_S = 0.3, 0.02, 20.0
 
 
 def is_busy(folder: str) -> bool:
-    """Return whether a process in the folder has a thread that is running, or that is waiting for a disk."""
+    """Return whether a process in the folder has a thread that is running or waiting for a disk."""
     return any(state in "RD" for pid in processes_in(folder) for state in _states(pid))
 
 
 def processes_in(folder: str) -> Iterator[str]:
-    """Yield the ids of all other processes whose current folder is `folder` or inside it."""
+    """Yield the ids of all other processes whose current folder is `folder` or a folder inside it."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             inside = f"{os.readlink(f'/proc/{pid}/cwd')}/".startswith(f"{folder}/")

@@ -1,6 +1,6 @@
 """Tables in the docs that are generated from tables in the code.
 
-In a page, each table is between the lines `<!-- table: NAME -->` and `<!-- end of table -->`.
+On a page, each table is between the lines `<!-- table: NAME -->` and `<!-- end of table -->`.
 """
 
 import json
@@ -29,7 +29,7 @@ _SUBJECTS = {"": "a content type, by its singular API id"}
 
 
 def with_tables(page: str) -> str:
-    """Return a page in which all tables have been generated from the code."""
+    """Return the page with all its tables generated again from the code."""
     return _TABLE.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], page)
 
 
@@ -64,7 +64,9 @@ def _settings() -> str:
 
 
 def _default(value: Any) -> str:
-    """Return a setting's default as it would be written in site.yaml. If the default is empty, return ""."""
+    """Return a setting's default in the form in which site.yaml would contain it. Return "" if the default is
+    empty.
+    """
     if not value and value is not False:
         return ""
     shown = ", ".join(value) if isinstance(value, tuple) else value
@@ -115,7 +117,7 @@ def _packages() -> str:
 
 
 def _package_rows(package: str) -> Iterator[list[str]]:
-    """Yield the row for a package, and the rows for the packages inside it."""
+    """Yield a row for the package, and rows for the packages inside it."""
     yield [f"`{package}`", about(package), _listed(modules(package))]
     for name in modules(package):
         if name.endswith("/"):

@@ -1,5 +1,5 @@
-"""Causes of problems. A cause is a group of problems that one sentence can describe and one
-change can fix.
+"""Causes of problems. A cause is a group of problems that have the same message and that the same change to a
+schema or setting can fix.
 """
 
 import re
@@ -13,9 +13,9 @@ from server.problems import Problem, Severity
 from server.schema.model import Type
 from server.site.check.audit import Audit
 
-MAX_EXAMPLES = 3  # If a cause has more problems, only this many are shown.
-_MAX_NAMED_KEYS = 6  # limit for the unknown keys that a sentence names
-# Values, paths and numbers: the parts of a message that may differ within one cause.
+MAX_EXAMPLES = 3  # maximum number of problems to show for one cause
+_MAX_NAMED_KEYS = 6  # maximum number of unknown keys in a sentence
+# Values, paths and numbers in messages. Messages that differ only in these parts belong to the same cause.
 _VARIABLE = re.compile(
     r'(?<=\(found )".*"(?=\)$)|"(?:[^"\\]|\\.)*"'
     r'|[^\s,;()"]+/[^\s,;()"]+|(?<![\w"])[0-9][0-9.:-]*(?: [0-9:]+)?'
@@ -36,7 +36,7 @@ class Cause:
 
     @property
     def rule(self) -> str:
-        """The rule that all problems in the group violate."""
+        """The rule that all problems in the group violate, such as `required`."""
         return self.problems[0].rule
 
     @property
@@ -46,7 +46,7 @@ class Cause:
 
     @property
     def is_large(self) -> bool:
-        """Whether there are too many problems to list each one."""
+        """Whether there are so many problems that only a few examples are shown."""
         return len(self.problems) > MAX_EXAMPLES
 
     @cached_property
@@ -55,7 +55,7 @@ class Cause:
 
     @property
     def sentence(self) -> str:
-        """The message that the problems have in common. Parts that differ are replaced with `…`."""
+        """The common message of the problems, with the parts that differ replaced by `…`."""
         messages = {problem.message for problem in self.problems}
         if len(messages) == 1:
             return self.problems[0].message
@@ -71,7 +71,7 @@ class Cause:
 
     @property
     def examples(self) -> list[Problem]:
-        """A few of the problems, if possible from different files."""
+        """A few of the problems, taken from different files if possible."""
         first = list({problem.path: problem for problem in reversed(self.problems)}.values())[::-1]
         return [*first, *(problem for problem in self.problems if problem not in first[:MAX_EXAMPLES])][
             :MAX_EXAMPLES
@@ -79,8 +79,8 @@ class Cause:
 
     @property
     def mend(self) -> str:
-        """How to fix the problems: one change that fixes all of them, or instructions on how to fix each
-        problem.
+        """Advice on how to fix the problems: either a single change that fixes all of them, or how to fix
+        each problem.
         """
         fixes = {problem.fix for problem in self.problems}
         if all(fix.startswith("--fix ") for fix in fixes):
@@ -98,8 +98,8 @@ class Cause:
         return f", or list them under check.ignore.{self.rule} in {FILE} if they are intended"
 
     def _mend_of_rule(self) -> str:
-        """Return a change to the schema or to site.yaml that fixes all problems. Return "" if there is no
-        such change.
+        """Return advice that depends on the rule, such as a change to the schema or to site.yaml that fixes
+        all problems. Return "" if there is no such advice.
         """
         if self.rule == "translation":
             return f"add these versions, or list the files under check.ignore.translation in {FILE}"
@@ -120,7 +120,7 @@ class Cause:
 def find_causes(problems: Iterable[Problem], audit: Audit | None) -> list[Cause]:
     """Group problems by cause. Errors come before warnings, and larger groups before smaller ones.
 
-    `audit` maps files to content types. Without it, each problem becomes a separate cause.
+    `audit` maps files to content types. If it is None, each problem becomes a separate cause.
     """
     grouped: Mapping[_Key, list[Problem]] = defaultdict(list)
     types: dict[_Key, Type] = {}

@@ -19,7 +19,7 @@ from server.tools.terminal import Part, Style, printable
 # --- formats --------------------------------------------------------------------------------------
 
 SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-# Rules whose problems are warnings, for SARIF.
+# rules whose problems SARIF reports as warnings
 _WARNINGS = frozenset(RULES) - {"settings", "schema", "unreadable", "syntax", "value", "duplicate-id"}
 
 
@@ -40,8 +40,8 @@ def _as_fixed(fix: Fix | KeyFix) -> Mapping[str, Any]:
 
 
 def as_github(found: Survey, prefix: str) -> str:
-    """Return a GitHub workflow command for each problem, so that GitHub displays the problem next to the line
-    in the file.
+    """Return a GitHub workflow command for each problem. With these commands, GitHub displays each problem
+    next to its line in the file.
     """
     return "\n".join(_as_command(problem, prefix) for problem in found.problems)
 
@@ -115,9 +115,7 @@ def _artifact(problem: Problem, prefix: str) -> Mapping[str, str]:
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Return a digest that identifies a problem. The digest stays the same when other lines in the file
-    change.
-    """
+    """Return a digest that identifies a problem, even after other lines in the file have changed."""
     told = "\0".join((problem.rule, problem.path, problem.message))
     return hashlib.sha256(told.encode()).hexdigest()[:32]
 

@@ -1,6 +1,6 @@
 """Migration of a site's state folder from its former name, `.quire/`, to its current name, `.bifolio/`.
 
-Only this module and its test contain the former name.
+Only this module and its test mention the former name.
 """
 
 import os
@@ -13,14 +13,14 @@ from server.paths import STATE_FOLDER
 from server.site.configure import check_state_folder
 
 FORMER_FOLDER = ".quire"
-MAX_ADDRESS_BYTES = 104  # limit for a Unix socket on the strictest systems
+MAX_ADDRESS_BYTES = 104  # maximum length of a Unix socket's path on the systems with the strictest limit
 
 
 def adopt_former_folder(root: Path) -> str:
-    """Rename `.quire/` to `.bifolio/`. Return a message about this, or "" if there is no folder `.quire/`.
+    """Rename `.quire/` to `.bifolio/`. Return a message that says so, or "" if nothing was renamed.
 
-    If both folders exist, neither is renamed. Raises SetupError if a server is using the folder, if the
-    folder can't be renamed, or for the reasons listed in `check_state_folder`.
+    If `.bifolio/` already exists, nothing is renamed. Raises SetupError if a server is using `.quire/` or if
+    the folder can't be renamed. Also raises SetupError for the reasons listed in `check_state_folder`.
     """
     former, folder = root / FORMER_FOLDER, root / STATE_FOLDER
     if not former.is_dir() or os.path.lexists(folder):
@@ -51,7 +51,7 @@ def _listens(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client, suppress(OSError):
         client.settimeout(1)
         folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:  # On Linux, this is a shorter name for a long path.
+        try:  # If the path is too long, use a shorter path to the same socket (on Linux).
             is_short = len(os.fsencode(path)) < MAX_ADDRESS_BYTES
             client.connect(str(path) if is_short else f"/proc/self/fd/{folder}/{path.name}")
         finally:

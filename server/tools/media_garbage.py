@@ -1,4 +1,6 @@
-"""Garbage collection in the media bucket: finds and deletes objects to which no commit refers."""
+"""Garbage collection in the media bucket. Deletes the objects to which neither the current files nor any
+commit refers.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +21,10 @@ from server.storage.media import SIDECAR_SUFFIX
 if TYPE_CHECKING:
     from server.storage.bucket.bucket import Bucket, Listed
 
-Progress = Callable[[int, int], None]  # (done, total)
+Progress = Callable[[int, int], None]  # called with the number of processed objects and the total number
 GRACE_PERIOD = timedelta(hours=24)
-BATCH_BLOBS = 500  # blobs per git process
-BATCH_OBJECTS = 100  # objects per delete request
+BATCH_BLOBS = 500  # number of blobs that one git process reads
+BATCH_OBJECTS = 100  # number of objects in one request to delete them
 HISTORY_TIMEOUT_S = 600.0  # timeout for listing all files in all commits
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _KEY = re.compile(r"[0-9a-f]{2}/([0-9a-f]{64})(\.[a-z0-9]{1,12})?")
@@ -31,10 +33,11 @@ NOTHING_NAMED = "the site does not refer to any of the objects in the bucket"
 
 @dataclass(frozen=True, slots=True)
 class Garbage:
-    """The number of all objects, of referenced objects, and of unreferenced objects that are too young to be
-    deleted.
+    """The result of a search for unreferenced objects in the bucket.
 
-    `unnamed` contains the unreferenced objects that can be deleted.
+    - `objects`, `named` and `young`: the number of all objects, of referenced objects, and of unreferenced
+      objects that are too young to be deleted
+    - `unnamed`: the unreferenced objects that can be deleted
     """
 
     objects: int
@@ -49,12 +52,13 @@ class Garbage:
 
 
 def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) -> Garbage:
-    """Find the unreferenced objects in a bucket. Objects whose names Bifolio can't have created are ignored.
+    """Find the unreferenced objects in a bucket. Objects whose names do not have the form that Bifolio uses
+    are ignored.
 
     Raises SetupError if the git history is incomplete, or if the site refers to none of the objects in the
     bucket. Raises RemoteError.
     """
-    # This must happen before the references are read.
+    # List the objects before reading the references. Objects that are added later are then not deleted.
     listed = [one for one in bucket.listed() if _KEY.fullmatch(one.key)]
     names = named(root)
     used = [one for one in listed if _hash(one) in names]
@@ -69,8 +73,8 @@ def find_garbage(root: Path, bucket: "Bucket", grace: timedelta = GRACE_PERIOD) 
 
 
 def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timedelta = GRACE_PERIOD) -> int:
-    """Delete the unreferenced objects, except those that have been uploaded again since they were found.
-    Return the number of deleted objects.
+    """Delete the unreferenced objects, and return the number of deleted objects. Objects that have been
+    uploaded again in the meantime are not deleted.
     """
     deleted, keys = 0, [one.key for one in garbage.unnamed]
     for start in range(0, len(keys), BATCH_OBJECTS):
@@ -83,7 +87,7 @@ def remove(bucket: "Bucket", garbage: Garbage, progress: Progress, grace: timede
 
 
 def named(root: Path) -> set[str]:
-    """Return all object hashes that media descriptions contain, on disk and in all commits.
+    """Return the hashes of all objects to which the media descriptions refer, on disk and in all commits.
 
     Fetches from all git remotes first. Raises SetupError, RemoteError and GitError.
     """
@@ -112,8 +116,8 @@ def _named_on_disk(root: Path, path: str) -> Iterator[str]:
 
 
 def _descriptions(root: Path) -> list[str]:
-    """Return the git object ids of all media descriptions, including those in git's index and
-    in the reflog.
+    """Return the ids of the git blobs that contain media descriptions, in all commits, in the reflog and in
+    git's index.
     """
     blobs = (*_objects(root), *_changed(root), *_staged(root))
     inside, ending = f"{UPLOADS}/".encode(), SIDECAR_SUFFIX.encode()
@@ -130,7 +134,7 @@ def _objects(root: Path) -> Iterator[tuple[bytes, bytes]]:
 def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     """Yield the path and the blob of each file that a commit changed.
 
-    A merge commit changed only the files that differ from all of its parents.
+    For a merge commit, these are only the files that differ from all of the commit's parents.
     """
     changes = (
         "--raw",
@@ -144,7 +148,8 @@ def _changed(root: Path) -> Iterator[tuple[bytes, bytes]]:
     )
     words = iter(_printed(root, "log", "--all", "--reflog", *changes).split(b"\0"))
     for word in words:
-        if word.lstrip(b"\n").startswith(b":"):  # modes and ids; the last id is the new one
+        # The line contains modes and ids; the last id is that of the new blob.
+        if word.lstrip(b"\n").startswith(b":"):
             yield word.split()[-2], next(words)
 
 

@@ -37,7 +37,7 @@ from server.tools.former_folder import adopt_former_folder
 
 PROGRESS_DELAY_S = 1.0
 
-# Arguments for click.style.
+# arguments for click.style
 Style = Mapping[str, Any]
 Part = tuple[str, Style]
 
@@ -53,7 +53,7 @@ site_option = click.option(
 
 
 def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for a subcommand, which prints expected errors in one line and exits with status 1."""
+    """Decorator for a subcommand that prints expected errors in one line and exits with status 1."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
@@ -68,22 +68,25 @@ def one_line_errors(command: Callable[..., None]) -> Callable[..., None]:
 
 @contextmanager
 def refuse_in_one_line(subject: str, otherwise: str = "nothing was changed") -> Iterator[None]:
-    """Context manager: convert the error for a rejected write to a SetupError about `subject`.
+    """Context manager: convert the error of a rejected write to a SetupError about `subject`.
 
-    `otherwise` is the end of the error's message, and describes what has happened to the site.
+    `otherwise` is the hint at the end of the error's message, for example "nothing was changed".
     """
     try:
         yield
     except (BusyError, BucketError):
         raise
-    except (NotServedError, RemoteLostError) as error:  # The remote may have accepted the write.
+    except (
+        NotServedError,
+        RemoteLostError,
+    ) as error:  # Do not claim that nothing was changed: the remote may have accepted the write.
         raise SetupError(subject, None, error.message) from error
     except ApiError as error:
         raise SetupError(subject, None, error.message, otherwise) from error
 
 
 def tell_commit(commit: str) -> None:
-    """If the change has not been committed yet, print that the running server will commit the change."""
+    """If a change has not been committed yet, print a note that the running server will commit it."""
     if commit == PENDING:
         click.echo(
             "! the change is not committed yet; the running server of the site will commit it", err=True
@@ -117,8 +120,8 @@ def check_site(root: Path) -> None:
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """Context manager: yield a function that updates a progress bar. Its parameters are the number of steps
-    done and the total.
+    """Context manager: yield a function that updates a progress bar. The function is called with the number
+    of completed steps and the total number of steps.
 
     The bar is displayed only on a terminal, and only after PROGRESS_DELAY_S seconds.
     """
@@ -142,8 +145,8 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 def show(lines: Iterable[list[Part]]) -> None:
     """Print lines that consist of styled parts.
 
-    The environment variables NO_COLOR and FORCE_COLOR determine whether colours are used. Without these
-    variables, it depends on the terminal.
+    The environment variables NO_COLOR and FORCE_COLOR determine whether colours are used. If neither is set,
+    colours are used if the terminal supports them.
     """
     colour = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     for parts in lines:
@@ -151,7 +154,7 @@ def show(lines: Iterable[list[Part]]) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape the control characters in a text, because a terminal would interpret them."""
+    """Escape the control characters in a text, so that a terminal displays them instead of executing them."""
     return "".join(c if unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -159,7 +162,7 @@ def printable(text: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit that the option `--at` names. Raises SetupError."""
+    """Return the id of the commit that the option `--at` specifies. Raises SetupError."""
     try:
         return find_named(root, CommitLog(root, cache_folder(root)), name)
     except ApiError as error:
@@ -167,8 +170,8 @@ def find_commit(root: Path, name: str) -> str:
 
 
 def hold_commit(past: PastStates, commit: str) -> None:
-    """Serve all requests from the site's state at `commit`, or from the current state if `commit` is "".
-    Raises SetupError.
+    """Make the site serve all requests from its state at `commit`. If `commit` is "", the site serves its
+    current state. Raises SetupError.
     """
     try:
         if commit:
@@ -179,8 +182,8 @@ def hold_commit(past: PastStates, commit: str) -> None:
 
 @contextmanager
 def past_site(root: Path, commit: str) -> Iterator[Path]:
-    """Context manager: create a temporary clone of the site at a commit, including the image formats (resized
-    variants) that the site already has.
+    """Context manager: create a temporary clone of the site at a commit. The resized variants (`formats`) of
+    pictures that the site already has are included.
 
     Raises StorageError and SetupError.
     """
@@ -194,7 +197,7 @@ def past_site(root: Path, commit: str) -> Iterator[Path]:
 
 
 def _link(source: str, target: str) -> None:
-    """Create a hard link to a file, or a copy if the file is on a different disk."""
+    """Create a hard link to a file. If the target is on a different disk, create a copy instead."""
     try:
         os.link(source, target)
     except OSError:

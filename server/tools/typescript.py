@@ -139,8 +139,8 @@ class Shapes:
             yield f"  localizations: Many<{text(key_of(type_))}>;\n"
 
     def _link(self, attribute: Attribute) -> str:
-        """Return the TypeScript type for an attribute's target. For a relation to an unknown content type,
-        return "".
+        """Return the TypeScript type for an attribute's target. Return "" for a relation to an unknown
+        content type.
         """
         if attribute.type == "dynamiczone":
             return f"Zone<{self._keys(attribute.components)}>"
@@ -168,8 +168,8 @@ class Shapes:
             yield _member(attribute, value if nullable else f"{value} | null", optional)
 
     def _input_type(self, attribute: Attribute) -> str:
-        """Return an attribute's TypeScript type in request bodies. For a relation to an unknown content type,
-        return "".
+        """Return an attribute's TypeScript type in request bodies. Return "" for a relation to an unknown
+        content type.
         """
         match attribute.type:
             case "enumeration":
@@ -201,13 +201,13 @@ def _member(attribute: Attribute, value: str, optional: str = "") -> str:
 PRELUDE = (Path(__file__).parent / "typescript_prelude.ts").read_text(encoding="utf-8")
 _DECLARED = re.compile(r"^(?:export )?type (\w+)", re.MULTILINE)
 _GENERATED = ("Locale", "DefaultLocale", "Types", "Collections", "Singles", "Operators")
-# Names that the generated module uses, so content types can't have these names.
+# The generated module uses these names, so the types in it must have different names.
 _GLOBALS = frozenset(
     {"Array", "Date", "Exclude", "Extract", "NonNullable", "Omit", "Partial", "Pick", "Promise"}
     | {"Any", "Boolean", "Never", "Number", "Object", "String", "Symbol", "Undefined", "Unknown"}
 )
 _HEAD = "// Made by `bifolio types` from this site's content types. Do not edit: run it again.\n"
-# Types of the operands in filters. `V` is the attribute's type.
+# TypeScript types for the operands of filters. `V` is the attribute's type.
 _TAKES: Mapping[str, str] = {
     "value": "V | null",
     "list": "readonly V[]",
@@ -248,7 +248,7 @@ def _table(name: str, lines: Iterable[str]) -> str:
 
 
 def _endpoints(types: Iterable[Type]) -> str:
-    """Return the tables of API ids: plural ids for collection types, and singular ids for single types."""
+    """Return two tables: collection types by plural API id, and single types by singular API id."""
     types = tuple(types)
     collections = (f"  {prop(t.plural)}: {text(key_of(t))};\n" for t in types if t.kind == "collectionType")
     singles = (f"  {prop(t.singular)}: {text(key_of(t))};\n" for t in types if t.kind == "singleType")

@@ -25,9 +25,10 @@ _SURROGATE = re.compile(r"[\ud800-\udfff\x00]")
 
 
 def default_of(attribute: Attribute) -> Any:
-    """Return the default value of an attribute. Without a default, return the type's empty value.
+    """Return the default value of an attribute. If the attribute has no default, return the empty value for
+    its type.
 
-    If the default is invalid, return None. The default of a password is hashed.
+    If the default is invalid, return None. The default of a password is returned as a hash.
     """
     if attribute.has_default:
         reading: Any = None
@@ -42,17 +43,17 @@ def default_of(attribute: Attribute) -> Any:
 # The cache saves 0.1 s in each write that uses the default of a password.
 @lru_cache(maxsize=64)
 def _hash_default(text: str) -> str:
-    """Return the hash of a password's default. It is cached, because hashing is slow.
+    """Return the hash of a password's default. The result is cached, because hashing is slow.
 
-    Several documents can therefore have the same hash. This reveals nothing, because the schema contains the
+    Therefore, several documents can have the same hash. This reveals nothing, because the schema contains the
     default in plain text.
     """
     return hash_password(text)
 
 
 def read_scalar(attribute: Attribute, tree: Tree) -> Any:
-    """Parse a JSON value as a value of the given attribute. Raises Unreadable if the attribute does not
-    accept it.
+    """Parse a JSON value as a value of the given attribute. Raises Unreadable if the value is not valid for
+    the attribute's type.
     """
     kind = attribute.type
     if kind == "boolean":
@@ -85,9 +86,10 @@ def _parse_boolean(tree: Tree) -> bool:
 
 
 def _parse_timestamp(tree: Tree) -> str:
-    """Parse a timestamp in a request: ISO 8601, or milliseconds since 1970 as a number or string.
+    """Parse a timestamp in a request. It is in ISO 8601 format, or is the number of milliseconds since 1970
+    (as a number or string).
 
-    An ISO 8601 timestamp may be incomplete, such as `2024-05`.
+    A timestamp in ISO 8601 format may be incomplete, such as `2024-05`.
     """
     tree = _to_whole_number(tree)
     try:
@@ -105,8 +107,7 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the strings in the data of a request body that are the values of JSON attributes, also in
-    components.
+    """Yield the values of JSON attributes in a request body that are strings, including values in components.
 
     `read_scalar` parses these strings as JSON.
     """
@@ -124,12 +125,12 @@ def _parse_form_value(tree: Tree) -> Tree:
         try:
             return read_json(tree)
         except SyntaxProblem:
-            pass  # The string is not JSON, so it is used as a string.
+            pass  # The string is not JSON, so use the string itself.
     return tree
 
 
 def shown(tree: Tree) -> Any:
-    """Return a value in a short form that can be quoted in error messages."""
+    """Return a value in a short form, for quoting in error messages."""
     if isinstance(tree, str | int | float | bool) or tree is None:
         return tree[:200] if isinstance(tree, str) else tree
     return "a list" if isinstance(tree, list) else "an object"

@@ -26,8 +26,8 @@ from server.storage.store import Store
 
 Values = dict[str, Any]
 Versions = tuple[Document | None, ...]
-# One write can change at most this many files, including files of documents that it changes through
-# relations.
+# limit for the number of files that one write changes, including the files of documents that it changes
+# through relations
 MAX_FILES = 1000
 TOO_MANY_FILES_MESSAGE = (
     f"This write would change more than {MAX_FILES:,} files; change fewer relations at once"
@@ -39,11 +39,12 @@ def _none(type_: Type, document_id: str, locale: str) -> Iterable[Document]:
 
 
 class FirstSeen:
-    """The document versions on which a write was based when it was first prepared, in the order of their
-    look-up.
+    """The document versions on which a write was based when it was first prepared, in the order in which they
+    were looked up.
 
-    The settings can require that a git remote accepts each write. If the remote accepts a write from another
-    machine first, this write must be prepared again, and is compared with these versions.
+    The settings can require that a git remote accepts each write. If another machine's write is accepted
+    first, this write must be prepared again. The current versions are then compared with the versions
+    recorded here.
     """
 
     def __init__(self) -> None:
@@ -61,15 +62,14 @@ class FirstSeen:
             self._versions.clear()
 
     def again(self) -> None:
-        """Treat the versions recorded so far as those of the first preparation, for all later
-        preparations.
+        """Stop recording: all later preparations are compared with the versions that have been recorded so
+        far.
         """
         self.is_again = True
 
     def of(self, current: Versions) -> Versions:
-        """Return the versions that were looked up at the same point when the write was first prepared.
-
-        During the first preparation, record and return `current`, which are the current versions.
+        """Return the versions that were looked up at the same point of the first preparation. During the
+        first preparation, record and return `current`, the current versions.
         """
         if not self.is_again:
             self._versions.append(current)
@@ -80,12 +80,12 @@ class FirstSeen:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The input and the result of one change. `snapshot` is the current state, and `now` the current time.
+    """The input and the result of one change. `snapshot` is the current state, and `now` is the current time.
 
-    The change collects its new file contents in `changeset`.
+    The change adds the new contents of files to `changeset`.
 
     - `touched` contains the path of each file that the change writes or deletes, with the document that was
-      in it.
+      in the file before.
     - `recent` yields earlier versions of a document in a locale, newest first.
     - `first` contains the versions on which the change was based when it was first prepared.
     """
@@ -98,8 +98,9 @@ class Context:
     recent: Callable[[Type, str, str], Iterable[Document]] = _none
     first: FirstSeen = field(default_factory=FirstSeen)
     touched: dict[str, Document | None] = field(default_factory=dict)
-    _outer: tuple[dict[str, Document | None], ...] = ()  # `touched` of earlier steps of the same change
-    # by path: the text of a file, and its parsed values
+    # the `touched` of each earlier step of the same change
+    _outer: tuple[dict[str, Document | None], ...] = ()
+    # for each path, the text of the file and its parsed values
     _trees: dict[str, tuple[str, Mapping[str, Tree]]] = field(default_factory=dict)
 
     @property
@@ -107,10 +108,10 @@ class Context:
         return self.store.layout
 
     def after(self) -> "Context":
-        """Return a context for another change that is based on the result of this one. Both use the same
-        changeset.
+        """Return a context for a separate, later change that is based on the result of this one. Both changes
+        use the same changeset.
 
-        The other change treats the documents that this change replaces as earlier versions.
+        For the later change, the documents that this change replaces are earlier versions (see `recent`).
         """
         if not self.touched:
             return self
@@ -121,10 +122,10 @@ class Context:
         return replace(self, snapshot=snapshot, recent=partial(self._before, removed), touched={}, _outer=())
 
     def next_step(self) -> "Context":
-        """Return a context for the next step of the same change, which is based on the result of the steps so
-        far.
+        """Return a context for the next step of the same change. The step is based on the result of the steps
+        so far.
 
-        The files that the next step changes are also added to `touched` in this context.
+        Files that the next step changes are added to `touched` in both contexts.
         """
         if not self.touched:
             return self
@@ -143,8 +144,8 @@ class Context:
         return self.store.entry(path, data, size_signature(len(data), time.time_ns()))
 
     def changes_published(self) -> bool:
-        """Whether the change affects published content: one of its files contained a published version or
-        will contain one.
+        """Whether the change affects published content, which is the case if one of its files contained a
+        published version or will contain one.
         """
         entries = (self._entry(path) for path in self.touched if self.changeset.exists(path))
         documents = (*self.touched.values(), *(entry.document for entry in entries if entry))
@@ -153,7 +154,7 @@ class Context:
     def versions(self, type_: Type, document_id: str, locale: str) -> tuple[Document | None, Document | None]:
         """Return the published version and the draft of a document in a locale.
 
-        The draft is None if it has no file of its own, because it is identical to the published version.
+        The draft is None if it has no file of its own. It is then identical to the published version.
         """
         published, draft = (
             next(iter(self.snapshot.claims.get((type_.uid, document_id, locale, status), ())), None)
@@ -162,7 +163,8 @@ class Context:
         return published, draft
 
     def only_version(self, type_: Type, document_id: str, locale: str, status: str) -> Document | None:
-        """Return the version of a document with the given status, or None if it has no file of its own.
+        """Return the version of a document with the given status. Return None if this version has no file of
+        its own.
 
         Raises ConflictError if more than one file contains this version.
         """
@@ -174,8 +176,8 @@ class Context:
         return document
 
     def changes(self, document: Document, new: Values) -> dict[str, Any]:
-        """Return the keys that must change in a document's file so that the file contains the values
-        `new`.
+        """Return the keys that must change in a document's file so that the file contains the values `new`,
+        with their new values.
         """
         old = values_of(document)
         if same_values(old, new):
@@ -196,12 +198,14 @@ class Context:
             return cached[1]
 
     def changed(self, document: Document, changes: Mapping[str, Any]) -> str:
-        """Return the text of a document's file after changes to some attributes. Raises ConflictError."""
+        """Return the text of a document's file after changes to some attributes. The file itself is not
+        changed. Raises ConflictError.
+        """
         type_ = document.type
         keys = spread(type_, changes, self.tree(document) if type_.other_keys in changes else None)
         body = type_.attributes.get(type_.body or "")
         if body and body.has_default and keys.get(body.name, "") is None and document.path.endswith(MARKDOWN):
-            # Without an explicit null, an empty body would be read as the attribute's default.
+            # Write an explicit null, because an empty body would be read as the attribute's default.
             keys = {**keys, body.name: WRITTEN_NULL}
         with unreadable(document.path):
             return change_text(document.path, self._text(document), type_.body, keys)
@@ -214,14 +218,15 @@ class Context:
     def rewrite(self, document: Document, changes: Mapping[str, Any]) -> None:
         """Change keys in the file of a document that changes only because another document was written.
 
-        Its timestamps stay the same.
+        The document's timestamps stay the same.
         """
         self.put(document.path, self.changed(document, changes), document)
 
     def put(self, path: str, text: str, old: Document | None = None) -> None:
-        """Set the text of a file that does not belong to the document in the request.
+        """Set the text of a file that contains a different document than the one in the request.
 
-        `old` is the document in the file. Raises ValidationError if the write changes too many files.
+        `old` is the document that is in the file now. Raises ValidationError if the write changes too many
+        files.
         """
         self._refuse_too_many(path)
         self._put(path, text, old)
@@ -239,10 +244,10 @@ class Context:
             touched.setdefault(path, old)
 
     def replace(self, path: str, text: str, *known: Document | None) -> None:
-        """Set the text of the file of a document's version. The file must be new, or contain one of the
-        `known` versions.
+        """Set the text of the file for a version of a document. The file must either be new, or contain one
+        of the `known` versions.
 
-        Raises ConflictError if the file belongs to a different document or can't be read now.
+        Raises ConflictError if the file contains a different document or can't be read.
         """
         old = next((document for document in known if document and document.path == path), None)
         if old is not None:
@@ -252,13 +257,13 @@ class Context:
         self._put(path, text, old)
 
     def remove(self, document: Document) -> None:
-        """Delete the file of a document's version. Raises ConflictError if the file can't be read now."""
+        """Delete the file of a document version. Raises ConflictError if the file can't be read."""
         self.tree(document)
         self._touch(document.path, document)
         self.changeset.delete(document.path)
 
     def remove_other(self, document: Document) -> None:
-        """Delete the file of a document other than the one in the request.
+        """Delete the file of a document that is not the one in the request.
 
         Raises ValidationError if the write changes too many files.
         """
@@ -274,7 +279,7 @@ class Context:
 
 @contextmanager
 def unreadable(path: str) -> Iterator[None]:
-    """Context manager: convert an error while the file at `path` is read to a ConflictError that contains the
+    """Context manager: convert a syntax error in the file at `path` to a ConflictError that contains the
     path.
     """
     try:

@@ -2,8 +2,8 @@
 
 - Normally, a change that publishes starts from the draft, if there is one. The draft's changes are published
   too, and the draft's file becomes the published file.
-- An author without permission to read drafts must not publish a draft's changes. Therefore such an author's
-  change starts from the published version. It is applied to the draft separately.
+- An author without permission to read drafts must not publish a draft's changes. Such an author's change
+  starts from the published version, and is applied to the draft separately.
 - A change to a draft starts from the draft. If there is no draft, it starts from the published version and
   creates a draft.
 - If a draft becomes identical to the published version, the draft is removed.
@@ -31,7 +31,7 @@ class DraftMerge:
     """The versions of a document in a locale to which a change is applied.
 
     `draft` is the draft that the change edits or publishes. `hidden_draft` is a draft that the author of the
-    change has no permission to read, so the change must not publish it.
+    change is not permitted to read, so the change must not publish it.
     """
 
     published: Document | None
@@ -49,8 +49,8 @@ def plan_merge(
 ) -> DraftMerge:
     """Return the versions to which a change is applied.
 
-    `published` and `draft` are the existing versions. Set `of_draft` for a change that writes a draft and
-    publishes nothing. Set `blind` if the author of the change has no permission to read drafts.
+    `published` and `draft` are the existing versions. `of_draft` is set if the change writes a draft and
+    publishes nothing. `blind` is set if the author of the change is not permitted to read drafts.
     """
     if blind and not of_draft:
         return DraftMerge(published, None, draft)
@@ -65,9 +65,10 @@ def write_draft(
     *,
     always: bool = False,
 ) -> None:
-    """Write new values to the file of the draft. If there is no such file, create it.
+    """Write new values to the file of the draft. If there is no such file, it is created. If the values have
+    not changed, nothing is written.
 
-    If `always` is set, the file is written with a new updatedAt even if the values have not changed.
+    If `always` is set, unchanged values are written too, with a new updatedAt.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -93,9 +94,10 @@ def write_published(
     *,
     always: bool = False,
 ) -> None:
-    """Publish new values. If there is a draft, its file becomes the published file.
+    """Publish new values. If there is a draft, its file becomes the published file. If there is no draft and
+    the values have not changed, nothing is written.
 
-    If `always` is set, the file is written with a new updatedAt even if the values have not changed.
+    If `always` is set, unchanged values are written too, with a new updatedAt.
     """
     base = draft or published
     changes = context.changes(base, new) if base else {}
@@ -119,7 +121,7 @@ def write_published(
 def _rely_on(context: Context, *versions: Document | None) -> None:
     """Record that nothing is written because the files of these versions already contain the new values.
 
-    If one of the files has just been edited by hand, the change is prepared again.
+    The change is prepared again if one of the files turns out to have been edited by hand in the meantime.
     """
     for document in versions:
         if document is not None:
@@ -137,9 +139,10 @@ def _no_draft_mark(context: Context, document: Document) -> Values:
 def drop_equal_draft(
     context: Context, published: Document, draft: Document | None, live: Values, edited: Values
 ) -> bool:
-    """Delete the file of the draft if the draft is identical to the published version. Return whether it was.
+    """Delete the draft's file if the draft is identical to the published version. Return whether it was
+    identical.
 
-    `edited` are the values of the draft, and `live` are the published values.
+    `edited` contains the values of the draft, and `live` contains the published values.
     """
     if draft is None or not same_values(live, edited):
         return False

@@ -15,11 +15,11 @@ from server.formats.tree import Plain, Tree, size_of
 from server.index.uniqueness import REPEATED_MESSAGE, TAKEN_MESSAGE
 from server.schema.model import Attribute, Schema, Type
 
-MAX_FAULTS = 100  # The error lists at most this many faults.
-MAX_QUOTED_VALUES = 100  # Lists and objects with more values are not quoted.
-MAX_QUOTE_CHARS = 2000  # Longer values are truncated.
+MAX_FAULTS = 100  # maximum number of faults in one error
+MAX_QUOTED_VALUES = 100  # Lists and objects that contain more values than this are not quoted.
+MAX_QUOTE_CHARS = 2000  # Quoted values are truncated after this many characters.
 UNSAID: Any = object()  # value of a fault if the body contains no value at the fault's path
-# For faults in requests, clients rely on Strapi's messages. These replace the messages for problems in files.
+# Clients rely on Strapi's messages. For faults in requests, these replace the messages used for files.
 _MESSAGES: Mapping[str, str] = {
     REQUIRED_MESSAGE: "{path} must be defined.",
     TAKEN_MESSAGE: "This attribute must be unique",
@@ -30,8 +30,8 @@ _NUMBERS = ("integer", "float", "decimal")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault in a request body: the path of the invalid value, a message without the path, and the
-    value.
+    """One fault in a request body: the path of the invalid value, the error message (without the path), and
+    the value.
     """
 
     path: KeyPath
@@ -40,15 +40,15 @@ class Fault:
 
 
 def error_of(faults: Sequence[Fault]) -> ValidationError:
-    """Return an error that lists the given faults with their paths. At most MAX_FAULTS of them are listed."""
+    """Return an error that lists the given faults with their paths. The list is limited to MAX_FAULTS."""
     return _error([(fault, f"{_dotted_path(fault.path)} {fault.sentence}".strip()) for fault in faults])
 
 
 def error_of_body(
     faults: Sequence[Fault], schema: Schema, type_: Type, body: Mapping[str, Tree]
 ) -> ValidationError:
-    """Return the error for a request body as Strapi would return it, with the faults in the order of the
-    schema.
+    """Return the error for a request body in the form that Strapi uses. The faults are in the order of the
+    attributes in the schema.
 
     If the body contains a value at the path of a fault, the error quotes that value.
     """
@@ -89,8 +89,8 @@ def _dotted_path(path: KeyPath) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A path in a request body, with the attribute, the value, and the position in the schema (for
-    sorting).
+    """A path in a request body, with the attribute and the value at this path. `order` is the path's position
+    in the schema, which is used for sorting.
     """
 
     order: tuple[int, ...]
@@ -114,7 +114,9 @@ class _Place:
         return cls(tuple(order), attribute, tree)
 
     def quote(self) -> Any:
-        """Return the value at this path for quoting in an error. Passwords are omitted."""
+        """Return the value at this path in a form that can be quoted in an error. For a password, return
+        None.
+        """
         if self.tree is UNSAID or self.attribute is None or self.attribute.type != "password":
             return quote(self.tree, self.attribute)
         return None
@@ -131,10 +133,10 @@ def _position(holder: Type | None, name: str) -> int:
 
 
 def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, listed: bool) -> Type | None:
-    """Return the type of the component in the value `tree` of an attribute.
+    """Return the type of the component in `tree`, which is the value of an attribute or an item in it.
 
-    `listed` means that the value is an item in a list. Return None if the value is not a component, or if it
-    is a list of components.
+    `listed` is set if `tree` is an item in a list. Return None if `tree` is not a component, or is a whole
+    list in a dynamic zone.
     """
     if attribute is None or not attribute.holds_components:
         return None
@@ -147,14 +149,14 @@ def _component(schema: Schema, attribute: Attribute | None, tree: Tree, *, liste
 
 
 def quote(tree: Tree, attribute: Attribute | None = None) -> Any:
-    """Return a value in a form that can be quoted in an error. Long values are shortened.
+    """Return a value in a form that can be quoted in an error. Long values are truncated.
 
     If a number was sent as a string, it is quoted as a number.
     """
     if tree is UNSAID:
         return UNSAID
     if attribute and attribute.type == "enumeration" and (isinstance(tree, int) or type(tree) is Plain):
-        return json.dumps(_plain(tree))  # Strapi treats such a value as a string.
+        return json.dumps(_plain(tree))  # Strapi quotes such a value as a string.
     if isinstance(tree, str) and (type(tree) is Plain or (attribute and attribute.type in _NUMBERS)):
         return _number(tree)
     if isinstance(tree, str):

@@ -17,7 +17,7 @@ from server.write.body_values import shown
 from server.write.faults import Fault
 from server.write.relation_input import OPERATIONS, require_known_operations
 
-# Other keys of media files in Strapi. Clients may send them back to Bifolio, so they are ignored.
+# Further keys that media files have in Strapi. Clients may send them back to Bifolio, which ignores them.
 _IGNORED_KEYS = frozenset(
     ("folder", "folderPath", "createdBy", "updatedBy", "localizations", "isUrlSigned", "options", *OPERATIONS)
 )
@@ -25,22 +25,23 @@ _IGNORED_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MediaInput:
-    """Parser for the values of media attributes in a request body. Faults are appended to `faults`.
-
-    It looks up media files in one snapshot.
+    """Parser for the values of media attributes in a request body. Media files are looked up in `snapshot`,
+    and faults are appended to `faults`.
     """
 
     snapshot: Snapshot
-    locale: str  # the site's default locale, in which all media files are stored
+    locale: str  # the site's default locale, which is the locale of all media files
     faults: list[Fault] = field(default_factory=list)
-    # media files by numeric id (as a string); filled at the first look-up
+    # The keys are numeric ids, as strings. Filled when a file is first looked up by its numeric id.
     numbers: dict[str, Document] = field(default_factory=dict)
 
     def read(self, value: Any, path: KeyPath, current: tuple[str, ...], *, multiple: bool) -> tuple[str, ...]:
-        """Parse the value of a media attribute. Return the upload paths of its files after the change.
+        """Parse the value of a media attribute. Return the upload paths of the attribute's files after the
+        change.
 
-        `current` are the upload paths of its current files. Raises ValidationError for a key that is neither
-        a key of media files nor an operation (`connect`, `disconnect` or `set`).
+        `current` contains the upload paths of the attribute's current files. Raises ValidationError if an
+        object contains a key that is neither a key of media files nor an operation (`connect`, `disconnect`
+        or `set`).
         """
         if isinstance(value, dict) and value and not _is_file(value):
             files = self._apply_changes(value, path, current)
@@ -51,8 +52,8 @@ class MediaInput:
     def _apply_changes(
         self, value: Mapping[str, Any], path: KeyPath, current: tuple[str, ...]
     ) -> tuple[str, ...]:
-        """Return the upload paths after the operations `disconnect` and `connect`, or only after `set` if it
-        is given.
+        """Return the upload paths after the operations in `value`. If there is a `set`, only `set` is
+        applied; otherwise, `disconnect` and `connect` are applied.
         """
         require_known_operations(dict(value), path)
         added, removed = (_as_list(value.get(key)) for key in ("connect", "disconnect"))
@@ -67,8 +68,8 @@ class MediaInput:
     ) -> tuple[str, ...]:
         """Return the upload paths of the media files that a value refers to, without duplicates.
 
-        If `known` is set, an object with an unknown key raises ValidationError. A missing file is a fault. If
-        `must_exist` is not set, unknown numeric ids are ignored instead.
+        If `known` is set, an object with an unknown key raises ValidationError. A file that does not exist is
+        reported as a fault. If `must_exist` is not set, unknown numeric ids are ignored instead.
         """
         found: dict[str, None] = {}
         for item in _as_list(value):
@@ -91,8 +92,8 @@ class MediaInput:
                 raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
     def _find(self, item: Any) -> str | None:
-        """Return the upload path of the media file with a numeric id or documentId, or None if there
-        is none.
+        """Return the upload path of the media file with a numeric id or documentId. Return None if there is
+        no such file.
         """
         type_ = self.snapshot.schema.types[UPLOAD]
         key = item.get("documentId", item.get("id")) if isinstance(item, dict) else item

@@ -16,7 +16,7 @@ from server.write.write_timestamps import timestamps_of_new_file
 MAX_NAME_BYTES = 120
 _ENDINGS: Mapping[str, str] = {"md": ".md", "json": ".json", "yaml": ".yaml", "toml": ".toml"}
 _NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.~-]*[A-Za-z0-9_-])?")
-# Names of devices on Windows. They are reserved there, even with a file extension.
+# Windows reserves these names for devices, even with a file extension.
 _DEVICE_NAMES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))]
 )
@@ -38,18 +38,18 @@ def write_new(context: Context, address: Address, document_id: str, values: Valu
 def free_path(
     context: Context, address: Address, document_id: str, values: Values, otherwise: str = ""
 ) -> str:
-    """Return an unused path for the file of a new document. Raises ConflictError if there is none.
+    """Return an unused path for the file of a new document. Raises ConflictError if no path is free.
 
-    The file of a single type has the type's singular name. For a collection type, `options.fileName`
-    determines the file name. Without that option, it is the value of the uid attribute, or else `otherwise`,
-    or else the document's id. If the name is already used, the document's id is appended.
+    The file of a single type has the type's singular name. For a collection type, the file name is the first
+    of these that is available: the name that `options.fileName` specifies, the value of the uid attribute,
+    `otherwise`, the document's id. If the name is already used, the document's id is appended.
     """
     type_ = address.type
     uid = next((values[a.name] for a in type_.attributes.values() if a.type == "uid"), None)
     built = name_of(type_, values)
     folders = (type_.file_name or "").count("/") if built else 0
     uid = built or uid
-    # Lower case, because some file systems ignore case.
+    # Convert to lower case, because some file systems ignore case.
     named = uid.lower() if isinstance(uid, str) and _is_path(uid, folders) else otherwise
     name = type_.singular if type_.kind == "singleType" else named or document_id
     ending = _ENDINGS[type_.format]
@@ -63,7 +63,7 @@ def free_path(
 
 
 def _is_taken(context: Context, claim: Claim) -> bool:
-    """Whether a file with this name already exists, in any locale, status or file format."""
+    """Whether a file with this name already exists for any locale, status or file format."""
     for locale in context.settings.locales.available if claim.type.localized else (claim.locale,):
         for draft in (False, True):
             path = context.layout.path_of(Claim(claim.type, claim.name, locale, draft), "")
@@ -81,8 +81,8 @@ def _is_path(text: str, folders: int) -> bool:
 def _is_name(text: str) -> bool:
     """Whether a uid can be a file name on every operating system, and needs no quotes in a shell.
 
-    Only ASCII characters are allowed, because file systems encode other letters in different ways. The check
-    is necessary because the uid of a draft may be any string.
+    Only ASCII characters are allowed, because file systems encode all other letters in different ways. The
+    check is necessary because the uid of a draft can be any string.
     """
     return (
         len(text) <= MAX_NAME_BYTES

@@ -1,8 +1,9 @@
 """Changes to relations that are stored in the files of other documents.
 
-A relation is stored in the files of its owning side. The other side is derived from it. If a request writes
-the derived side, the files of the owning side are changed, in the request's locale and status. The same
-applies if a target may belong to only one document: it is removed from the files of the others.
+A relation is stored in the files of its owning side, and the other side is derived from these files. If a
+request writes the derived side, the files of the owning side are changed, in the request's locale and status.
+Other files are also changed if a target may belong to only one document: the target is then removed from all
+other documents.
 """
 
 from collections.abc import Iterable, Set
@@ -25,9 +26,10 @@ NO_IDS: Set[Any] = frozenset()
 class Relinker:
     """Writer of relations in the files of other documents, in one locale.
 
-    `drafts_only` means that the request writes a draft. `blind` means that the author has no permission to
-    read drafts. In that case, only the relations in the request are published, and not those in drafts. The
-    document in the request is skipped, because its own write stores its relations to itself.
+    `drafts_only` means that the request writes a draft. `blind` means that the author is not permitted to
+    read drafts. A blind request publishes only the relations that it contains, and not other relations that
+    are in drafts. The document in the request is skipped, because its own write stores its relations to
+    itself.
     """
 
     context: Context
@@ -36,18 +38,16 @@ class Relinker:
     blind: bool = False
 
     def next_step(self, locale: str) -> "Relinker":
-        """Return a Relinker for further relations in the given locale, which is based on the changes
-        so far.
-        """
+        """Return a Relinker for further relations, in the given locale. It is based on the changes so far."""
         return replace(self, context=self.context.next_step(), locale=locale)
 
     def write_derived(self, type_: Type, document_id: str, attribute: Attribute, links: Links) -> None:
         """Change a derived relation of a document, by changing the files of the documents on the owning side.
 
-        `links` is the change in the request. If the document is published, changes to this relation that are
-        only in drafts of the owning documents are published, too. A document whose content type has no drafts
-        is treated as published. In that case, the owning documents in the request refer to it in both their
-        versions, even if their draft already does.
+        `links` is the change in the request. If the request publishes the document, changes to this relation
+        that exist only in drafts of the owning documents are published too. If the document's content type
+        has no drafts, the document is always published. The owning documents in the request then refer to it
+        in both their draft and their published version, even if the draft already did.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         current = self._owners(owner, owning, target, edited_status(owner))
@@ -75,7 +75,7 @@ class Relinker:
     def publish_derived(self, type_: Type, document_id: str, attribute: Attribute) -> None:
         """Publish a derived relation of a document that was just published.
 
-        The published versions of the owning documents then refer to it if their drafts do.
+        After that, the published version of an owning document refers to the document if the draft does.
         """
         owner, owning, target = self._owning_side(type_, document_id, attribute)
         drafts = set(self._owners(owner, owning, target, DRAFT))
@@ -84,8 +84,8 @@ class Relinker:
     def _publish(
         self, owner: Type, owning: Attribute, target: Any, drafts: set[str], but: set[str | None]
     ) -> None:
-        """Let the published versions of owning documents refer to `target` if the document is in `drafts`,
-        and only then.
+        """Change the published versions of the owning documents. A document in `drafts` refers to `target`
+        afterwards, and all other documents do not.
 
         The documents in `but` are skipped.
         """
@@ -104,9 +104,8 @@ class Relinker:
                 drop_equal_draft(self.context, published, draft, values, values_of(draft))
 
     def take(self, type_: Type, document_id: str, attribute: Attribute, targets: tuple[Any, ...]) -> None:
-        """Remove the new targets of a one-to-one or one-to-many relation from all other documents.
-
-        In such a relation, a target may belong to only one document.
+        """Remove the new targets of a one-to-one or one-to-many relation from all other documents, because in
+        such a relation, a target may belong to only one document.
         """
         self._remove_from_others(type_, attribute, targets, {document_id})
         self._remove_in_other_locales(type_, attribute, targets, {document_id})
@@ -124,7 +123,7 @@ class Relinker:
     def _remove_in_other_locales(
         self, type_: Type, attribute: Attribute, targets: Iterable[Any], kept: Set[str]
     ) -> None:
-        """Remove targets from documents in other locales as well, if the targets are not localized.
+        """Also remove the targets from documents in other locales, if the targets are not localized.
 
         The documents in `kept` are skipped.
         """
@@ -171,7 +170,8 @@ class Relinker:
                 continue
             current = tuple(document.get(attribute.name))
             new = _with(current, add, attribute) if add is not None else _without(current, remove)
-            if only_draft and document is published and new != current:  # Only the draft may change.
+            # Only the draft may change, so create one.
+            if only_draft and document is published and new != current:
                 path = context.sibling(document.path, draft=True)
                 changes = {attribute.name: encode(attribute, new)}
                 context.put(path, context.changed(document, changes))

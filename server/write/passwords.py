@@ -1,7 +1,7 @@
 """Hashing of the passwords in request bodies.
 
-Passwords are hashed before the write lock is acquired, because hashing is slow and only one write at a time
-can hold the lock.
+Passwords are hashed before the write lock is acquired, because hashing is slow and all other writes wait for
+the lock.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,9 +18,9 @@ MAX_PASSWORDS = 10  # Hashing one password takes 0.1 s.
 def hash_passwords(
     schema: Schema, bodies: Sequence[tuple[Type, Mapping[str, Tree]]]
 ) -> list[dict[str, Tree]]:
-    """Return the data from request bodies, in which all passwords are hashed.
+    """Return the data from request bodies, with all passwords hashed.
 
-    `bodies` contains the content type and the data of each. Raises ValidationError if there are more than
+    `bodies` contains a content type and data for each body. Raises ValidationError if there are more than
     MAX_PASSWORDS passwords, and BusyError if too many other passwords are being hashed.
     """
     passwords = sum(1 for body in bodies for _ in _passwords(schema, *body))
@@ -38,7 +38,8 @@ def _passwords(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterato
 
 
 def values_in(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[tuple[Attribute, Tree]]:
-    """Yield each value in the data of a request body with its attribute, including values in components.
+    """Yield each value in the data of a request body, together with its attribute. Values in components are
+    included.
 
     Unknown keys are skipped.
     """
@@ -71,8 +72,8 @@ def _hash_object(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> dict[
 
 def _hash(schema: Schema, attribute: Attribute, tree: Tree) -> Tree:
     if attribute.type == "password" and isinstance(tree, str) and type(tree) is not Plain:
-        # A string with unprintable characters may be an invalid password. Validation rejects it or hashes it
-        # later.
+        # A string with unprintable characters may be an invalid password. It is not hashed here: validation
+        # rejects it or hashes it later.
         return Hashed(hash_password(tree), tree) if tree.isprintable() else tree
     if attribute.holds_components:
         if isinstance(tree, list):

@@ -1,8 +1,8 @@
-"""Hashes of document versions, with which the `If-Match` header is checked.
+"""Hashes of document versions, against which the `If-Match` header is checked.
 
-Each is a keyed hash of a document's values, including private values. Because of the key, clients can't test
-a guessed private value against the hash. The key is derived from the session secret with a slow function, in
-case the secret is weak.
+The hash of a version is computed from all of the document's values, including private ones, and from a secret
+key. Without the key, clients can't check whether they have guessed a private value. The key is derived from
+the session secret with a slow function, so that even a weak secret is hard to guess.
 """
 
 import secrets
@@ -12,9 +12,10 @@ from hashlib import blake2b, scrypt
 from server.documents.document import Document
 from server.errors import PreconditionError, ValidationError
 
-# Makes this key different from other keys that are derived from the session secret.
+# With this salt, the key is different from all other keys that are derived from the session secret.
 _SALT = b"bifolio versions"
-_SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}  # Deriving the key needs 40 ms and 16 MB.
+# With this cost, deriving the key takes 40 ms and 16 MB of memory.
+_SCRYPT_COST = {"n": 2**14, "r": 8, "p": 1}
 MAX_IF_MATCH_CHARS = 8192  # Longer headers are rejected, to limit the time for comparisons.
 _secret = secrets.token_hex(32)  # random for this process, unless `use_key` sets it
 
@@ -33,13 +34,13 @@ def use_key(secret: str) -> None:
 def _key_of(secret: str) -> bytes:
     """Derive the key for the hashes from the session secret.
 
-    This happens at the first use of the key, so it does not delay the start of the server.
+    The key is derived when it is first used, so that the server starts without this delay.
     """
     return scrypt(secret.encode(), salt=_SALT, dklen=32, **_SCRYPT_COST)
 
 
 def version_of(document: Document) -> str:
-    """Return the hash of a document's values, which is the first part of its entity tag (before the dot)."""
+    """Return the hash of a document's values. It is the part of the document's entity tag before the dot."""
     values = repr(document.row).encode(errors="surrogatepass")
     return blake2b(values, digest_size=16, key=_key_of(_secret)).hexdigest()
 
@@ -47,7 +48,7 @@ def version_of(document: Document) -> str:
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
     """Raise PreconditionError if the `If-Match` header does not contain the current version of the document.
 
-    If `tell` is set, the error includes the current version.
+    If `tell` is set, the error contains the current version.
     """
     if if_match is None:
         return
@@ -58,7 +59,7 @@ def require_match(if_match: str | None, document: Document | None, *, tell: bool
 
 
 def is_named(if_match: str, document: Document) -> bool:
-    """Whether the `If-Match` header contains the version of `document`. `*` matches every version.
+    """Whether the `If-Match` header contains the version of `document`. The header `*` matches every version.
 
     Raises ValidationError if the header is too long.
     """
@@ -67,7 +68,8 @@ def is_named(if_match: str, document: Document) -> bool:
     return version_of(document) in _versions_of(if_match)
 
 
-# Saves 0.6 of 14 µs for each version that a merge compares, and 47 of 60 µs with the longest header.
+# The cache saves 0.6 of 14 µs for each version that a merge compares, and 47 of 60 µs with the longest
+# header.
 @lru_cache(maxsize=64)
 def _versions_of(if_match: str) -> frozenset[str]:
     if len(if_match) > MAX_IF_MATCH_CHARS:

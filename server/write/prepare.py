@@ -1,8 +1,9 @@
-"""Preparation of write requests: determines the new content of files, and checks it against the current site.
+"""Preparation of write requests. A write request is checked against the current site, and converted to the
+new content of files.
 
-Each function receives a request and a context. It adds the changed files to `context.changeset`, and returns
-the id of the document. `Site.write` calls the function, and calls it again with a new context if the site has
-changed in the meantime.
+Each function receives a request and a context, adds the changed files to `context.changeset`, and returns the
+id of the document. `Site.write` calls the function. If the site has changed in the meantime, `Site.write`
+calls it again with a new context.
 
 All functions raise ValidationError for data that the schema does not allow. They raise PreconditionError if
 `If-Match` does not match the current version and the changes can't be merged.
@@ -53,13 +54,13 @@ def update(request: WriteRequest, context: Context) -> str:
 
 
 def put_single(request: WriteRequest, context: Context) -> str:
-    """Set the values of a single type's document. If the document does not exist, create it."""
+    """Set the values of a single type's document, and create the document if it does not exist."""
     written = _writer(request, context).put_single(*_read(request, context))
     return _keep_published(request, context, written)
 
 
 def delete(request: WriteRequest, context: Context) -> str:
-    """Delete a document in the locales in the request. Return its id, or "" if it did not exist.
+    """Delete a document in the locales in the request. Return the document's id, or "" if it did not exist.
 
     Unknown locales are ignored.
     """
@@ -70,7 +71,7 @@ def delete(request: WriteRequest, context: Context) -> str:
 def unpublish(request: WriteRequest, context: Context) -> str:
     """Unpublish a document in the locales in the request.
 
-    Raises NotFoundError if the document exists in none of them.
+    Raises NotFoundError if the document exists in none of these locales.
     """
     address = _matched_draft_address(request, context)
     document_id = address.document_id or ""
@@ -90,9 +91,10 @@ def discard(request: WriteRequest, context: Context) -> str:
 
 
 def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ...]:
-    """Prepare several writes in order. Each is based on the results of the earlier ones.
+    """Prepare several writes in order. Each write is based on the results of the earlier writes.
 
-    Return, for each write, what its function returns, and whether it was merged with someone else's change.
+    For each write, return the id of the document, and whether the write was merged with someone else's
+    change.
     """
     results = []
     for number, (prepare, operation) in enumerate(request.operations):
@@ -103,8 +105,8 @@ def batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool], ..
 
 
 def without_batch(request: BatchRequest, context: Context) -> tuple[tuple[str, bool]]:
-    """Prepare a single write. The result has the same form as that of `batch`, but errors do not mention a
-    batch.
+    """Prepare a single write. The result has the same form as the result of `batch`, but errors do not
+    contain the number of an operation.
     """
     [(prepare, operation)] = request.operations
     return (_with_merge_flag(prepare, operation, context),)
@@ -116,11 +118,11 @@ def _with_merge_flag(prepare: Prepare, request: WriteRequest, context: Context) 
 
 
 def _keep_published(request: WriteRequest, context: Context, written: str) -> str:
-    """Return `written`, or raise ForbiddenError if the caller may write only drafts but published content
-    changes.
+    """Return `written`. Raise ForbiddenError if the caller may only write drafts, but the write changes
+    published content.
 
     A change to a draft can affect published content through a relation that is stored in the file of another
-    document, for example because its content type has no drafts.
+    document. For example, the content type of that document may have no drafts.
     """
     if request.drafts_only and context.changes_published():
         raise ForbiddenError(PUBLISHES_MESSAGE)
@@ -162,10 +164,11 @@ def _writer(request: WriteRequest, context: Context) -> Writer:
 def _first(
     request: WriteRequest, address: Address, current: Document | None, context: Context
 ) -> Document | None:
-    """Return the version on which a change was first based, if another machine has changed it since then.
+    """Return the version on which a change was first based, if another machine has changed the document since
+    then.
 
-    Return None during the first preparation. Raises OvertakenError if the version was created or deleted
-    since then.
+    Return None if there was no such change, or during the first preparation. Raises OvertakenError if the
+    version was created or deleted since then.
     """
     (first,) = context.first.of((current,))
     if _is_same(first, current):
@@ -210,7 +213,7 @@ def _check_match(request: WriteRequest, address: Address, context: Context) -> A
 
 
 def _matched_draft_address(request: WriteRequest, context: Context) -> Address:
-    """Check `If-Match`, and return the address in the request with the id of the document.
+    """Check `If-Match`, and return the address in the request with the document's id added.
 
     Raises NotFoundError if the document exists in none of the requested locales. Raises ConflictError if its
     content type no longer has drafts.
@@ -230,9 +233,11 @@ def _require_match(request: WriteRequest, address: Address, context: Context) ->
 
 
 def _earlier(request: WriteRequest, address: Address, context: Context) -> Document | None:
-    """Return the version that the client has edited, if the change must be merged with later changes to it.
+    """Return the version that the client has edited, if the document has been changed since. The request must
+    then be merged with the later changes.
 
-    Return None if no merge is necessary, or if the caller must not learn whether the document has a draft.
+    Return None if no merge is necessary, or if the caller is not permitted to find out whether the document
+    has a draft.
     """
     current = _current(address, context)
     may_learn = not address.draft or may_read_drafts(request.actor, address.type)
@@ -246,7 +251,8 @@ def _address(request: WriteRequest, context: Context) -> Address:
 
 
 def fit_to_schema(address: Address, context: Context) -> Address:
-    """Return an address with the content type from the current schema, which may be newer than the request.
+    """Return an address in which the content type comes from the current schema. The schema may have changed
+    since the request was parsed.
 
     Raises NotFoundError if the content type no longer exists. Raises ConflictError if the settings or schemas
     have changed and no longer allow the address.
@@ -274,9 +280,10 @@ def _require_fit(address: Address, context: Context) -> None:
 
 
 def _current(address: Address, context: Context) -> Document | None:
-    """Return the version that a GET request to this address returns, with which `If-Match` is compared.
+    """Return the version that a GET request to this address returns. `If-Match` is compared with this
+    version.
 
-    For a new document, return None.
+    Return None for a new document.
     """
     if address.document_id is not None:
         return context.snapshot.get(address.type, address.document_id, address.locale, address.status)

@@ -1,6 +1,4 @@
-"""Actions that undo changes in drafts (discard) and that make published documents drafts again
-(unpublish).
-"""
+"""Two actions on documents: discarding a draft, and unpublishing a document, which makes it a draft again."""
 
 from collections.abc import Iterable
 
@@ -24,11 +22,11 @@ NO_DRAFT_MESSAGE = "This document has no draft to discard"
 def discard(context: Context, type_: Type, document_id: str, locales: Iterable[str], *, blind: bool) -> None:
     """Discard the drafts of a published document in the given locales.
 
-    Attributes that all locales share get their published values again, also in the drafts in other locales.
-    Relations that are stored in other documents are not changed. Raises ValidationError if the document is
-    not published in these locales, or if there is no draft to discard. Set `blind` if the caller has no
-    permission to read drafts. In that case, a missing draft raises no error, which would reveal whether there
-    is a draft.
+    Attributes that all locales share get their published values again, including in the drafts for other
+    locales. Relations that are stored in other documents are not changed. Raises ValidationError if the
+    document is not published in these locales, or if there is no draft to discard. `blind` is set if the
+    caller is not permitted to read drafts. In this case, a missing draft raises no error, because the error
+    would reveal whether a draft exists.
     """
     locales = tuple(locales)
     found = [(locale, *context.versions(type_, document_id, locale)) for locale in locales]
@@ -47,7 +45,7 @@ def discard(context: Context, type_: Type, document_id: str, locales: Iterable[s
 
 
 def _shared(type_: Type, published: Document, draft: Document) -> Values:
-    """Return the published values of those shared attributes that have different values in the draft."""
+    """Return the published values of the shared attributes whose values in the draft are different."""
     live, edited = values_of(published), values_of(draft)
     names = (a.name for a in type_.attributes.values() if type_.localized and not a.localized)
     return {name: live[name] for name in names if not same_values(live[name], edited[name])}
@@ -58,7 +56,7 @@ def _share(
 ) -> None:
     """Write the published values of shared attributes to the drafts in other locales.
 
-    `discarded` are the locales whose drafts are discarded.
+    `discarded` contains the locales whose drafts are discarded.
     """
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)
@@ -76,7 +74,8 @@ def _share(
 def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable[str]) -> None:
     """Unpublish a document in the given locales. Existing drafts are not changed.
 
-    Raises ConflictError if two files contain the published version, or if its file can't be changed.
+    Raises ConflictError if two files contain the published version, or if the file with the published version
+    can't be changed.
     """
     for locale in locales:
         published = context.only_version(type_, document_id, locale, PUBLISHED)
@@ -89,7 +88,9 @@ def unpublish(context: Context, type_: Type, document_id: str, locales: Iterable
 
 
 def _become_draft(context: Context, published: Document) -> None:
-    """Convert the file of the published version to a draft, by renaming it or by setting its draft key."""
+    """Convert the file of the published version to a draft, either by renaming the file or by setting its
+    draft key.
+    """
     type_ = published.type
     path = published.path if type_.draft_key else context.sibling(published.path, draft=True)
     changes: Values = {**timestamps_of_unpublishing(), **draft_mark(type_)}

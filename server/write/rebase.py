@@ -1,7 +1,7 @@
-"""Rebase of a change onto the current version of a document, if someone else has changed it in the meantime.
+"""Rebase of a change onto the current version of a document, after someone else has changed the document.
 
-`documents.three_way_merge` merges both changes. If they overlap, the error contains the conflicting values
-that the caller has permission to see.
+`documents.three_way_merge` merges the two changes. If both change the same attributes, the error contains the
+conflicting values that the caller is permitted to see.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,8 +27,8 @@ SIDES = ("base", "ours", "theirs")
 
 
 def earlier_version(if_match: str, current: Document, address: Address, context: Context) -> Document:
-    """Return the earlier version of a document that the `If-Match` header identifies, as a GET request
-    returned it.
+    """Return the earlier version of a document that the `If-Match` header identifies, in the form in which a
+    GET request returned it.
 
     Raises UnknownVersionError if this version can't be found.
     """
@@ -41,7 +41,7 @@ def earlier_version(if_match: str, current: Document, address: Address, context:
 def _versions_shown(current: Document, address: Address, context: Context) -> Iterator[Document]:
     """Yield the versions that earlier GET requests to an address may have returned.
 
-    If the address is that of a draft, published versions are included, because a GET request returns the
+    For the address of a draft, published versions are included, because a GET request for a draft returns the
     published version if there is no draft.
     """
     published, _ = context.versions(current.type, current.document_id, current.locale)
@@ -63,8 +63,8 @@ def rebase(
     """Convert a change that is based on the version `earlier` to a change that is based on the current
     version.
 
-    `now` are the current versions; by default, they are looked up. Raises OverlapError if someone else has
-    changed the same attributes, and ValidationError for faults.
+    `now` contains the current versions. If it is None, they are looked up. Raises OverlapError if someone
+    else has changed the same attributes, and ValidationError for faults.
     """
     if change.faults:
         raise error_of_body(change.faults, writer.context.snapshot.schema, earlier.type, change.body)
@@ -79,7 +79,8 @@ def rebase(
             shown = replaced[0].as_draft() if address.draft else replaced[0]
             details = _overlapping(request, writer.context, merged.conflicts, versions)
             raise OverlapError(details={"version": version_of(shown), "conflicts": details})
-        # Ids that refer to the earlier version can only be in the request body.
+        # Only the request body can contain ids of the earlier version, so compare ids only in the first
+        # merge.
         values, by_id = merged.values or values, False
     return _as_change(change, type_, values, values_of(current))
 
@@ -101,7 +102,7 @@ def _as_change(change: Change, type_: Type, values: Values, current: Values) -> 
 def _leads_to(links: Links, current: Targets, targets: Targets, *, to_many: bool) -> bool:
     try:
         return links.apply(current, to_many=to_many) == targets
-    except ValidationError:  # A target was placed before or after another target that is missing.
+    except ValidationError:  # The position of a target refers to another target that is missing.
         return False
 
 
@@ -111,10 +112,10 @@ def _overlapping(
     conflicts: Iterable[Conflict],
     versions: tuple[Document, Document, Document],
 ) -> list[dict[str, Any]]:
-    """Return the conflicting attributes that the caller has permission to see, each with its values in all
-    three versions.
+    """Return the attributes with conflicts. For each attribute that the caller is permitted to see, the
+    values in all three versions are included.
 
-    The values are omitted if they are too large for a response.
+    If the values are too large for a response, they are omitted.
     """
     paths: dict[str, list[list[str]]] = {}
     for conflict in conflicts:

@@ -1,5 +1,5 @@
-"""Parsing of the values of relations in a request body: `set`, `connect` and `disconnect`, in short and long
-form.
+"""Parsing of the values of relations in a request body: `set`, `connect` and `disconnect`, in their short and
+long forms.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -18,15 +18,17 @@ CIRCULAR_MESSAGE = (
     "another one that is trying to connect before/after it"
 )
 
-Target = Any  # a documentId, or in a morph relation (uid, documentId)
+Target = Any  # a documentId; in a morph relation, a pair (uid, documentId)
 # A function that returns the target that an item in a body identifies. The last argument is whether the
-# target must exist. If not, None is returned for an unknown number.
+# target must exist. If it need not exist, the function returns None for an unknown numeric id.
 Resolve = Callable[[Attribute, Any, KeyPath, bool], Target]
 
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """One target to connect, and its position: `start`, `end`, or `before` or `after` another target."""
+    """One target to connect, with its position. `place` is "start" or "end", or "before" or "after" the
+    target `other`.
+    """
 
     target: Target
     place: str = "end"
@@ -35,10 +37,10 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The change to a relation in a request. If `set` is given, it replaces all targets, and all else is
-    ignored.
+    """The change to a relation in a request. If `set` is given, it replaces all targets, and `connect` and
+    `disconnect` are ignored.
 
-    Existing targets of the content types in `kept` stay in the relation, because the caller has no permission
+    Existing targets of the content types in `kept` stay in the relation, because the caller is not permitted
     to see them.
     """
 
@@ -48,7 +50,8 @@ class Links:
     kept: frozenset[str] = frozenset()
 
     def apply(self, current: tuple[Target, ...], *, to_many: bool) -> tuple[Target, ...]:
-        """Return the targets of the relation after the change. `current` are its current targets.
+        """Return the targets of the relation after the change. `current` contains the targets before the
+        change.
 
         Raises ValidationError if the change places a target before or after a target that is not in the
         relation.
@@ -68,10 +71,11 @@ class Links:
     def _with_kept(
         self, targets_set: tuple[Target, ...], current: tuple[Target, ...], *, to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the targets in `set` together with the existing targets that the caller has no permission to
+        """Return the targets in `set`, together with the existing targets that the caller is not permitted to
         see.
 
-        The latter keep their positions. In a to-one relation, the new target replaces the existing one.
+        The existing targets keep their positions. In a to-one relation, a new target replaces the existing
+        one.
         """
         if targets_set and not to_many:
             return targets_set
@@ -84,11 +88,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored targets of a document that is related to itself, after a change to the derived
-        side.
+        """Return the stored targets of a document that has a relation to itself, after a change to the
+        derived side of this relation.
 
-        `target` is the document itself as a target. The positions in the change are ignored, because they
-        apply only to the derived side.
+        `target` is the document itself, in the form of a target. The positions in the change are ignored,
+        because they apply only to the derived side.
         """
         if self.set is not None:
             is_linked = document_id in self.set
@@ -104,7 +108,7 @@ class Links:
 
 
 class _Sequence:
-    """Ordered targets without duplicates, as a doubly linked list. It takes constant time to move a target.
+    """Ordered targets without duplicates, as a doubly linked list. Moving a target takes constant time.
 
     None marks both the beginning and the end of the list.
     """
@@ -135,11 +139,12 @@ class _Sequence:
 
 
 def _in_order(connects: tuple[Connect, ...], targets: Iterable[Target]) -> Iterator[Connect]:
-    """Yield the targets to connect in their original order, except that a target that is placed before or
-    after another target in the same request comes after that other target.
+    """Yield the targets to connect in their original order, with one exception: if the position of a target
+    refers to another target in the same request, the other target is yielded first.
     """
     placed_targets, ready = set(targets), list[int]()
-    waiting: dict[Target, list[int]] = {}  # by target: indexes of the connects that must come after it
+    # for each target, the indexes of the connects that must wait for it
+    waiting: dict[Target, list[int]] = {}
     for number, connect in enumerate(connects):
         if connect.place not in ("before", "after") or connect.other in placed_targets:
             ready.append(number)
@@ -175,17 +180,17 @@ def _name(target: Target) -> str:
 
 
 def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve) -> Links:
-    """Parse the value of a relation in a request body (spec.md 4.3.3). `resolve` finds or rejects each
-    target.
+    """Parse the value of a relation in a request body (spec.md 4.3.3). The function `resolve` finds or
+    rejects each target.
 
-    A target may be an object from a response with `populate`, whose other keys are ignored. Raises
-    ValidationError for invalid values.
+    A target may be an object from a response with `populate`. The additional keys of such an object are
+    ignored. Raises ValidationError for invalid values.
     """
     if value is None:
         return Links(set=())
     if not isinstance(value, dict) or _is_item(attribute, value):
         return Links(set=tuple(resolve(attribute, item, path, True) for item in _items(value)))
-    # Strapi ignores other keys in this side of a morph relation.
+    # On the derived side of a morph relation, Strapi ignores unknown keys.
     if not (attribute.morph and attribute.derived):
         require_known_operations(value, path)
     targets_set = None
@@ -202,10 +207,10 @@ def read_links(attribute: Attribute, value: Any, path: KeyPath, resolve: Resolve
 def divide_by_locale(
     attribute: Attribute, value: Any, locales: Collection[str], default: str
 ) -> dict[str, Any]:
-    """Divide the value of a relation into one value for each locale of its targets.
+    """Divide the value of a relation into one value for each locale.
 
-    The key `locale` of a target determines its locale. Otherwise, this is the locale of the version with the
-    target's numeric `id`, or else the default locale.
+    The locale of a target is the value of its key `locale`. Without this key, it is the locale of the version
+    that has the target's numeric `id`. If there is none, it is the default locale.
     """
     uid = attribute.target or ""
 
@@ -237,23 +242,23 @@ def require_known_operations(value: dict[str, Any], path: KeyPath) -> None:
     `options`.
     """
     for key in value:
-        if key not in (*OPERATIONS, "options"):  # `options` has no effect.
+        if key not in (*OPERATIONS, "options"):  # `options` is allowed, but has no effect.
             dotted = attribute_path(path)
             details = {"key": key, "path": dotted, "source": "body"}
             raise ValidationError(f"Invalid key {key} at {dotted}", details)
 
 
 def targets_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects in the value of a relation that identify a target."""
+    """Yield the objects that identify targets in the value of a relation."""
     yield from (item for item in _items(value) if isinstance(item, dict))
 
 
 def morph_targets(attribute: Attribute, value: Any) -> Iterator[Any]:
-    """Yield the items in the value of a stored morph relation. Each must contain the content type of its
+    """Yield the items in the value of a stored morph relation. Each item must contain the content type of its
     target.
 
-    The value of a to-many relation, or of an operation in it such as `connect`, must be a list. If it is not,
-    yield None.
+    For a to-many relation, the value, or the value of an operation such as `connect`, must be a list. If it
+    is not a list, yield None.
     """
     if value is True:
         return  # The validation of relations rejects such a value.

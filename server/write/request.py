@@ -15,7 +15,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Which version of a document a request writes: content type, id, locale, and whether it is the draft.
+    """The document version that a request writes: content type, id, locale, and whether it is the draft.
 
     The id is None for a new document, or for the document of a single type.
     """
@@ -34,7 +34,7 @@ Show = Callable[[Snapshot, Document, Collection[str]], Mapping[str, Any]]
 
 
 def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str]) -> Mapping[str, Any]:
-    """Return an empty mapping. Used if the client may see no conflicting attributes."""
+    """Return an empty mapping. Used if the client is not permitted to see any conflicting attributes."""
     return {}
 
 
@@ -42,14 +42,15 @@ def show_nothing(snapshot: Snapshot, document: Document, names: Collection[str])
 class WriteRequest:
     """A request to change one version of a document, with the `data` in the body and the `If-Match` header.
 
-    - `merge`: if `If-Match` does not match the current version, merge the change with later changes. If the
-      changes overlap, the error contains the conflicting attributes that `show` returns: those that the actor
-      has permission to see.
-    - `actor` is the caller. Its permission to write was already checked. New relations can only have targets
-      of content types for which the actor has the `find` permission.
-    - `drafts_only` means that the actor has permission to write drafts, but not to change published content.
-    - `users` are the users to which relations can refer.
-    - `locales` are the locales in which a document is deleted, unpublished, or its drafts are discarded.
+    - `merge`: whether to merge the change with later changes if `If-Match` does not match the current
+      version. If the changes overlap, the error contains the conflicting attributes. The function `show`
+      returns those that the actor is permitted to see.
+    - `actor` is the caller, whose permission to write has already been checked. New relations can only have
+      targets of content types for which the actor has the `find` permission.
+    - `drafts_only` means that the actor is permitted to write drafts, but not to change published content.
+    - `users` contains the users to which relations can refer.
+    - `locales` contains the locales in which a document is deleted or unpublished, or in which its drafts are
+      discarded.
     """
 
     address: Address
@@ -65,9 +66,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """Several writes, which either all succeed or are all rejected.
+    """Several writes. Either all of them succeed, or all of them are rejected.
 
-    Each write consists of a function in `write.prepare` and the request with which it is called.
+    Each write consists of a function in `write.prepare` and the request with which the function is called.
     """
 
     operations: tuple[tuple[Callable[[WriteRequest, Context], str], WriteRequest], ...]

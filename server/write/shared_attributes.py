@@ -1,4 +1,6 @@
-"""Attributes with the same value in all locales: a change to one is copied to the files for other locales."""
+"""Attributes that have the same value in all locales. A change to such an attribute is copied to the files
+for the other locales.
+"""
 
 from collections.abc import Collection
 
@@ -14,14 +16,14 @@ def share(
     changed: Values,
     guesses: Collection[str] = (),
 ) -> None:
-    """Write changed values of shared attributes to the files of the document for other locales.
+    """Write changed values of shared attributes to the document's files for other locales.
 
     A change to a draft is written only to the drafts in other locales. A change to a published version is
     written to both versions in each locale.
 
-    `guesses` are the attributes for which the body contains a private value. If one of them is shared, the
-    drafts are written even if their values do not change. Otherwise, a client could guess a private value,
-    and learn from an unchanged file that the guess is right.
+    `guesses` contains the attributes for which the body contains a private value. If one of these attributes
+    is shared, the drafts are written even if their values do not change. Otherwise, clients could guess a
+    private value: an unchanged file would confirm that the guess is right.
     """
     attributes = address.type.attributes
     shared = {name: value for name, value in changed.items() if not attributes[name].localized}

@@ -1,4 +1,4 @@
-"""The text of a document's file as clients can read and replace it. Passwords in it are masked.
+"""The text of a document's file, which clients can read and replace. Passwords in the text are masked.
 
 The module also reads and writes the keys that the content type does not define.
 """
@@ -40,28 +40,28 @@ from server.write.write_timestamps import stamp_text
 # --- masking --------------------------------------------------------------------------------------
 
 _HIDDEN_NEW = Plain("(hidden anew)")
-_MIN_MASKED_CHARS = 8  # A shorter password is masked only where it is the value of a password attribute.
+_MIN_MASKED_CHARS = 8  # Shorter passwords are masked only as values of password attributes.
 
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text in which passwords are replaced by masks, and the original passwords in the order of the
-    masks.
+    """A text in which passwords are replaced by masks. `passwords` contains the original passwords, in the
+    order of the masks.
     """
 
     text: str
     passwords: tuple[str, ...] = ()
-    # whether there are also passwords or hashes that are not values of password attributes
+    # whether passwords or hashes were also masked outside password attributes
     strays: bool = False
 
     @property
     def version(self) -> str:
-        """Return the hash of the masked text, which is the first part of its entity tag."""
+        """Return the hash of the masked text. It is the first part of the text's entity tag."""
         return blake2b(self.text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 def mask_of(number: int) -> Plain:
-    """Return the placeholder that replaces a password when a document's text is shown.
+    """Return the mask that replaces a password in the text of a document.
 
     `number` is the position of the password among the passwords in the document, beginning at 0.
     """
@@ -69,10 +69,10 @@ def mask_of(number: int) -> Plain:
 
 
 def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequence[str] = ()) -> Masked:
-    """Replace the passwords in the text of a file by masks.
+    """Replace the passwords in the text of a file with masks.
 
-    `earlier` are passwords that were masked in an earlier text of the file. They get the same masks as
-    before. Raises ConflictError if the text can't be parsed and may contain a password.
+    `earlier` contains the passwords that were masked in an earlier text of the file. They get the same masks
+    as before. Raises ConflictError if the text can't be parsed and may contain a password.
     """
     if not has_passwords(schema, type_):
         return _without_strays(text, ())
@@ -91,7 +91,9 @@ def mask_text(schema: Schema, type_: Type, path: str, text: str, earlier: Sequen
 
 
 def _without_strays(text: str, passwords: tuple[str, ...]) -> Masked:
-    """Mask passwords and hashes that are not values of password attributes. All others are already masked."""
+    """Mask passwords and hashes outside password attributes. The values of password attributes are already
+    masked.
+    """
     shown = text
     for password in passwords:
         if len(password) >= _MIN_MASKED_CHARS:
@@ -116,10 +118,10 @@ def has_passwords(schema: Schema, type_: Type) -> bool:
 def mask_values(
     schema: Schema, type_: Type, tree: Mapping[str, Tree], mask: Callable[[Tree], Any]
 ) -> dict[str, Any]:
-    """Return the attributes that contain passwords, in which each password is replaced.
+    """Return the attributes that contain passwords, with each password replaced.
 
-    The keys are attribute names in the order of the schema. `mask` returns the replacement for a password. If
-    it returns REMOVE, the password is removed from its component.
+    The keys are attribute names in the order of the schema. The function `mask` returns the replacement for a
+    password. If it returns REMOVE, the password is removed from the component that contains it.
     """
     masked = {}
     for name, attribute in type_.attributes.items():
@@ -150,7 +152,7 @@ def _component(schema: Schema, uid: str | None, tree: Tree, mask: Callable[[Tree
 
 
 def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the keys in a parsed file that its content type does not define. See `options.otherKeys`."""
+    """Return the keys in a parsed file that its content type does not define (see `options.otherKeys`)."""
     if type_.other_keys is not None:
         return {}
     defined = {*FILE_FIELDS, *type_.attributes, *([type_.draft_key.name] if type_.draft_key else [])}
@@ -158,16 +160,14 @@ def other_keys(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def text_of_keys(path: str, text: str, keys: Mapping[str, Any]) -> str:
-    """Return the text for some keys and their values, in the format of the file at `path` whose text is
-    `text`.
+    """Return a text that contains the given keys and values. It has the same format as the file at `path`,
+    whose text is `text`.
     """
     return _handler_of(path, text).export(dict(keys)).rstrip("\n") + "\n" if keys else ""
 
 
 def read_keys(path: str, text: str, keys_text: str) -> dict[str, Tree]:
-    """Parse a text that `text_of_keys` has returned, possibly after edits by the client. Raises
-    SyntaxProblem.
-    """
+    """Parse a text that `text_of_keys` returned and that the client may have edited. Raises SyntaxProblem."""
     tree = _handler_of(path, text).read(keys_text) if keys_text.strip() else None
     if is_null(tree):
         return {}
@@ -192,7 +192,7 @@ class SourceRequest:
     """A request to replace the text of a document's file, or only the keys that its content type does not
     define.
 
-    `if_match` identifies the text that the client has edited. `drafts_only` means that the request must not
+    `if_match` identifies the text that the client has edited. If `drafts_only` is set, the request must not
     change published content.
     """
 
@@ -204,12 +204,12 @@ class SourceRequest:
 
 
 def replace_source(request: SourceRequest, context: Context) -> str:
-    """Replace the text of the file of a document's version. Return the document's id.
+    """Replace the text of the file of a document version. Return the document's id.
 
     Raises:
-    - NotFoundError if the version has no file of its own.
-    - PreconditionError if the current text is not the text that `if_match` identifies.
-    - ValidationError if the new text is invalid, or belongs to a different document.
+    - NotFoundError if the version has no file of its own
+    - PreconditionError if the current text is not the text that `if_match` identifies
+    - ValidationError if the new text is invalid, or belongs to a different document
     """
     address = fit_to_schema(request.address, context)
     document = _find_version(address, context)
@@ -329,7 +329,7 @@ def _require_valid(context: Context, address: Address, document: Document, new: 
     """Validate the attributes that the new text changes, and copy shared attributes to the files for other
     locales.
 
-    If the version is published and its content type has drafts, all attributes are validated. Raises
+    If the new text is published and the content type has drafts, all attributes are validated. Raises
     ValidationError.
     """
     old, values = values_of(document), values_of(new)

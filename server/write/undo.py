@@ -1,5 +1,5 @@
-"""Undo of a write: restores exactly the old content of its files, unless they have changed since the
-write.
+"""Undo of a write. The old content of the write's files is restored exactly, unless the files have changed
+since the write.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ CHANGED_HIDDEN_MESSAGE = "Nothing was undone, because files that you may not see
 TAKEN_MESSAGE = (
     "Nothing was undone, because a different document now has an id or unique value that would be restored"
 )
-MAX_NAMED_FILES = 5  # Messages list at most this many files.
+MAX_NAMED_FILES = 5  # maximum number of files that a message lists
 
 Place = tuple[str, str]  # the locale and the status of a version
 Text = str | None  # a file's text, or None if there is no file
@@ -28,10 +28,10 @@ Text = str | None  # a file's text, or None if there is no file
 
 @dataclass(frozen=True, slots=True)
 class UndoneDocument:
-    """A document that an undo affects.
+    """A document that is affected when a write is undone.
 
-    `now` contains the locale and the status of each of its versions before the undo, and `then` those after
-    it.
+    Each version of the document is a pair of locale and status. `now` contains the versions before the undo,
+    and `then` contains the versions after it.
     """
 
     type: Type
@@ -44,8 +44,8 @@ class UndoneDocument:
 class Restoration:
     """A request to undo a write.
 
-    `permit` raises ForbiddenError if the actor has no permission to change the documents. `may_see` returns
-    whether error messages may mention a file.
+    The function `permit` raises ForbiddenError if the actor is not permitted to change the documents. The
+    function `may_see` returns whether error messages may mention a file.
     """
 
     kept: KeptWrite
@@ -54,10 +54,10 @@ class Restoration:
 
 
 def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
-    """Restore the old content of the files of a write, and return their paths.
+    """Restore the old content of the files that a write changed. Return the paths of these files.
 
-    Return an empty tuple if they were already restored. Raises ForbiddenError. Raises ConflictError if a file
-    has changed since the write, or if its old content conflicts with later writes.
+    Return an empty tuple if the files were already restored. Raises ForbiddenError. Raises ConflictError if a
+    file has changed since the write, or if its old content conflicts with later writes.
     """
     kept = restoration.kept
     now = {file.path: _text(context, file.path) for file in kept.files}
@@ -80,9 +80,9 @@ def restore(restoration: Restoration, context: Context) -> tuple[str, ...]:
 def undone_documents(
     texts: Iterable[tuple[str, Text, Text]], snapshot: Snapshot, store: Store
 ) -> list[UndoneDocument]:
-    """Return the documents that are affected if changes to files are undone.
+    """Return the documents that are affected when changes to files are undone.
 
-    `texts` contains the path, the old text and the new text of each file.
+    `texts` contains the path, the old text and the current text of each file.
     """
     types: dict[tuple[str, str], Type] = {}
     then: dict[tuple[str, str], set[Place]] = {}

@@ -1,8 +1,9 @@
 """Validation: parses a request body into a change to a document, or raises one error that lists all faults.
 
-First, unknown keys are rejected. Then each value is parsed as its attribute's type requires, including values
-in components and dynamic zones. For a version that will be published, the values are also checked against the
-options of their attributes. For a draft, only the types and the upper limits are checked.
+First, unknown keys are rejected. Then each value is parsed as its attribute's type requires, including the
+values in components and dynamic zones. For a version that will be published, the values are also checked
+against the options of their attributes, such as `required`. For a draft, only the types and the upper limits
+are checked.
 """
 
 import math
@@ -37,11 +38,11 @@ from server.write.relation_input import (
 )
 
 IGNORED_KEYS = ("publishedAt", "locale")
-# The current components in an attribute, by type and id. None for a new version of a document.
+# The current components in an attribute. The keys are (type, id). None for a new version of a document.
 _Held = Mapping[tuple[str, str], Component] | None
 _NO_VALUE: Any = object()  # used instead of the current value for a new version of a document
-MAX_STRING_CHARS = 255  # limit if the schema sets none
-# other keys of documents that clients may send back as targets of a relation; ignored
+MAX_STRING_CHARS = 255  # limit for strings if the schema contains no limit
+# Clients may send documents from responses as targets of a relation. These keys in them are ignored.
 OF_TARGETS = ("localizations", "createdBy", "updatedBy", "options")
 IDS = ("id", "documentId")
 READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations")
@@ -49,14 +50,15 @@ READ_ONLY = ("createdAt", "updatedAt", "createdBy", "updatedBy", "localizations"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The parsed body of a request: new values of attributes (as stored in the index), and changes to
-    relations.
+    """A parsed request body: new values of attributes (in the form in which the index stores them), and
+    changes to relations.
 
-    - `by_locale` contains, by locale, changes to relations that are stored in files of other documents.
-    - `faults` are the invalid values. In `values`, they are replaced by empty values. They are reported
-      together with values that violate options.
-    - `body` is the original body, for quoting values in errors.
-    - `private` are the attributes for which the body contains a private value, directly or in components.
+    - `by_locale` maps locales to changes to relations that are stored in the files of other documents.
+    - `faults` contains the invalid values. In `values`, each of them is replaced by an empty value. They are
+      reported together with the values that violate options.
+    - `body` is the original body, which is used for quoting values in errors.
+    - `private` contains the attributes for which the body contains a private value, directly or in
+      components.
     """
 
     values: Mapping[str, Any]
@@ -70,7 +72,7 @@ class Change:
 def read_data(data: Tree) -> dict[str, Tree]:
     """Return the object `data` in a request body.
 
-    Raises ValidationError if it is missing or not an object.
+    Raises ValidationError if `data` is missing or is not an object.
     """
     if isinstance(data, list):
         raise error_of([Fault((), "data must be an object", None)])
@@ -83,12 +85,12 @@ def read_data(data: Tree) -> dict[str, Tree]:
 class Validator:
     """Parser for request bodies, based on one snapshot.
 
-    - `locales` are the site's locales. The first is the default locale.
-    - `may_find` returns whether the caller has the `find` permission for a content type. Otherwise, relations
-      to its documents are rejected.
+    - `locales` contains the site's locales, beginning with the default locale.
+    - `may_find` returns whether the caller has the `find` permission for a content type. Without this
+      permission, relations to documents of the content type are rejected.
     - `may_read_drafts` returns whether the caller may also see the drafts of a content type.
 
-    Targets that the caller may not see are treated as missing.
+    Relation targets that the caller may not see are treated as missing.
     """
 
     snapshot: Snapshot
@@ -96,13 +98,13 @@ class Validator:
     may_find: Callable[[str], bool]
     may_read_drafts: Callable[[Type], bool]
     faults: list[Fault] = field(default_factory=list)
-    drafts: bool = False  # whether the content type has drafts; then `status` in a target is ignored
-    draft: bool = False  # whether a draft is written; then only upper limits are checked
-    # by uid of the content type: documentIds by numeric id; filled at the first look-up
+    drafts: bool = False  # whether the content type has drafts; if it has, `status` in a target is ignored
+    draft: bool = False  # whether a draft is written, for which only upper limits are checked
+    # for each content type's uid, the documentIds by numeric id; filled when first needed
     numbers: dict[str, dict[int, str]] = field(default_factory=dict)
     media: MediaInput | None = None
-    # content types for which the caller has no `find` permission; computed at the first relation to several
-    # types
+    # content types for which the caller has no `find` permission; computed when a relation to several types
+    # is first parsed
     hidden: frozenset[str] | None = None
 
     def change(
@@ -110,9 +112,9 @@ class Validator:
     ) -> Change:
         """Parse the `data` in a request body into a change to a version of a document.
 
-        `current` are the current values of the version. For a new version, it is None. If a component in
-        `data` has the `id` of a current component, `data` changes that component. In a new version, ids are
-        ignored. Raises ValidationError for unknown keys and targets.
+        `current` contains the current values of the version, or is None for a new version. If a component in
+        `data` has the `id` of a current component, `data` changes that component. In a new version, ids of
+        components are ignored. Raises ValidationError for unknown keys and targets.
         """
         _refuse_own_keys(type_, data)
         self._refuse_keys(type_, data, ())
@@ -139,7 +141,7 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes in `data` that are private, or that have a private value in one of their
+        """Yield the attributes in `data` that are private, or that contain a private value in one of their
         components.
         """
         for name, tree in data.items():
@@ -151,9 +153,9 @@ class Validator:
                 yield name
 
     def _refuse_other_keys(self, type_: Type, value: Any) -> None:
-        """Add a fault if the value for the other keys (`options.otherKeys`) is invalid.
+        """Add a fault if the value of the attribute for other keys (`options.otherKeys`) is invalid.
 
-        It must be an object, and its keys must not be reserved.
+        The value must be an object, and must not contain reserved keys.
         """
         name = str(type_.other_keys)
         if value is not None and not isinstance(value, dict):
@@ -168,8 +170,8 @@ class Validator:
     def _in_each_locale(self, attribute: Attribute, tree: Tree, path: KeyPath) -> dict[str, Links]:
         parts = divide_by_locale(attribute, tree, self.locales, self.locales[0])
         links = {locale: read_links(attribute, part, path, self._resolve) for locale, part in parts.items()}
-        # Changes that remove targets come first, because in a one-to-one relation, the target added last
-        # remains.
+        # Apply changes that only remove targets first. In a one-to-one relation, the target that is added
+        # last remains.
         ordered = sorted(links.items(), key=lambda item: bool(item[1].set or item[1].connect))
         return {locale: change for locale, change in ordered if change != Links()}
 
@@ -190,15 +192,16 @@ class Validator:
                 self._refuse_keys(component, item, (*path, key))
 
     def _refuse_keys_of_targets(self, attribute: Attribute, tree: Tree, dotted: str) -> None:
-        """Raise ValidationError for an unknown key in the targets of a relation.
+        """Raise ValidationError for an unknown key in a target of a relation.
 
-        The keys of a document in a response are allowed. Objects in `set`, `connect` and `disconnect` can
-        contain any keys. In a morph relation, each target contains its content type.
+        A target may contain all keys that a document has in a response. The targets in `set`, `connect` and
+        `disconnect` can contain any keys. In a morph relation, the content type of a target is in its key
+        `__type`.
         """
         for item in targets_in(tree):
             uid = item.get("__type") if attribute.morph else attribute.target
             target = self.snapshot.schema.types.get(uid if isinstance(uid, str) else "")
-            if target is None or not self.may_find(target.uid):  # Rejected later.
+            if target is None or not self.may_find(target.uid):  # This target is rejected later.
                 continue
             known = {
                 *target.columns,
@@ -210,9 +213,10 @@ class Validator:
                 raise _unknown_key(unknown[0], dotted, f" at {dotted}")
 
     def _refuse_relations(self, type_: Type, data: Mapping[str, Tree], path: KeyPath) -> None:
-        """Raise ValidationError for relations to content types for which the caller has no `find` permission.
+        """Raise ValidationError for a relation to a content type for which the caller does not have the
+        `find` permission.
 
-        Relations in components are checked, too. Unknown keys were already rejected before, as in Strapi.
+        Relations in components are checked too. As in Strapi, unknown keys are rejected before this check.
         """
         for key, tree in data.items():
             attribute = type_.attributes.get(key)
@@ -244,8 +248,7 @@ class Validator:
     def _links(self, attribute: Attribute, tree: Tree, path: KeyPath) -> Links:
         """Parse the change to a relation.
 
-        If the relation can have targets of several content types, existing targets that the caller may not
-        see are not removed.
+        In a relation to several content types, existing targets that the caller may not see are not removed.
         """
         links = read_links(attribute, tree, path, self._resolve)
         if attribute.polymorphic and links.set is not None:
@@ -269,7 +272,7 @@ class Validator:
     def _value(self, attribute: Attribute, tree: Tree, path: KeyPath, current: Any) -> Any:
         """Parse the new value of an attribute.
 
-        `current` is its current value, or _NO_VALUE for a new version of a document.
+        `current` is the attribute's current value, or _NO_VALUE for a new version of a document.
         """
         if attribute.type == "media":
             stored = () if current is _NO_VALUE else current
@@ -316,12 +319,12 @@ class Validator:
         return _without_repetition(self._one(type_, item, (*path, i), held) for i, item in enumerate(tree))
 
     def _one(self, type_: Type, tree: Tree, path: KeyPath, held: _Held) -> Component:
-        """Parse one component. `held` are the current components, one of which is changed if `tree` has its
-        `id`.
+        """Parse one component. `held` contains the current components. If `tree` has the `id` of one of them,
+        this component is changed.
         """
         if not isinstance(tree, dict):
             self._fail(path, "must be an object")
-            tree = {}  # The item is not skipped, because this would change the paths of other faults.
+            tree = {}  # Skipping the item would change the paths of other faults.
         if tree.get("__component", type_.uid) != type_.uid:
             self._fail((*path, "__component"), f"must be {type_.uid}")
         before = _find_component(type_, tree, path, held)
@@ -385,8 +388,8 @@ class Validator:
         return (uid, document_id) if attribute.polymorphic else document_id
 
     def _find_by_number(self, uid: str, number: int) -> str | None:
-        """Return the documentId for a numeric id, which belongs to a version of a document. Return None if
-        unknown.
+        """Return the documentId of the document that has a version with this numeric id. Return None if the
+        id is unknown.
         """
         table = self.snapshot.tables.get(uid)
         if uid not in self.numbers and table:
@@ -418,8 +421,8 @@ class Validator:
 
 
 def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
-    """Raise ValidationError for keys that clients can't write, such as `id`. They are checked before all
-    others.
+    """Raise ValidationError for keys that clients can't write, such as `id`. These keys are checked before
+    all other keys.
     """
     others = [key for key in data if key not in type_.attributes]
     if key := next((key for key in IDS if key in others), None):
@@ -429,8 +432,8 @@ def _refuse_own_keys(type_: Type, data: Mapping[str, Tree]) -> None:
 
 
 def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
-    """Return the error message for an invalid value. If Strapi's message says which value is expected, return
-    that.
+    """Return the error message for an invalid value. It is Strapi's message, if that states which value is
+    expected.
     """
     if attribute.type == "enumeration" and not isinstance(tree, dict | list):
         return f"must be one of the following values: {', '.join(attribute.enum)}, "
@@ -443,7 +446,9 @@ def _unreadable(attribute: Attribute, tree: Tree, error: Unreadable) -> str:
 
 
 def _fraction(attribute: Attribute, tree: Tree) -> float | None:
-    """Return the invalid value of an integer attribute as a number, or None if it is not a finite number."""
+    """Return the invalid value of an integer attribute as a number. Return None if the value is not a finite
+    number.
+    """
     try:
         is_number = attribute.type == "integer" and isinstance(tree, str) and "_" not in tree
         number = float(tree) if is_number else math.nan
@@ -460,9 +465,9 @@ def _by_id(current: Any) -> _Held:
 
 
 def _find_component(type_: Type, tree: Mapping[str, Tree], path: KeyPath, held: _Held) -> Component | None:
-    """Return the current component that the body changes: the component with the same `id`.
+    """Return the current component that the body changes, which is the component with the same `id`.
 
-    Return None if the body contains no id, because it is a new component. Raises ApplicationError if the
+    Return None if the body contains no id, because the component is then new. Raises ApplicationError if the
     attribute contains no component with this id.
     """
     number = tree.get("id")
@@ -479,7 +484,7 @@ def _without_repetition(components: Iterable[Component]) -> tuple[Component, ...
 
 
 def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
-    """Return the error for a key that is unknown.
+    """Return the error for an unknown key.
 
     The same error is used for a relation to a content type for which the caller has no permission.
     """
@@ -489,10 +494,10 @@ def _unknown_key(key: str, path: str | None, at: str = "") -> ValidationError:
 def check(
     type_: Type, values: Mapping[str, Any], faults: Iterable[Fault], only: Callable[[str], bool], draft: bool
 ) -> list[Fault]:
-    """Return the given faults, and another fault for each value that violates an option of its attribute.
+    """Return the given faults, and a further fault for each value that violates an option of its attribute.
 
-    Only attributes for which `only` returns True are checked, and only values without any other fault. For a
-    draft, only upper limits are checked.
+    Attributes for which `only` returns False are not checked, and neither are values that already have a
+    fault. For a draft, only upper limits are checked.
     """
     row, body_faults = [values[name] for name in type_.attributes], list(faults)
     broken = broken_within(type_, row, Limits(draft, MAX_STRING_CHARS))
@@ -503,7 +508,7 @@ def check(
 
 
 def _is_known(path: KeyPath, fault_paths: Set[KeyPath], around: Set[KeyPath]) -> bool:
-    """Whether there is already a fault for the value at a path, for a value in it, or for a value that
+    """Whether there is already a fault for the value at a path, for a part of this value, or for a value that
     contains it.
     """
     return path in around or any(outer in fault_paths for outer in _outwards(path))

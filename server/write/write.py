@@ -1,7 +1,7 @@
 """Writer: converts a change to a document to new contents for all affected files.
 
 Only the changed parts of a file are rewritten. This module does not write to disk: it adds the new contents
-to a changeset, which `site` then writes.
+to a changeset, which is later saved by the package `site`.
 """
 
 from collections.abc import Callable
@@ -28,13 +28,14 @@ from server.write.request import Address
 from server.write.shared_attributes import share
 from server.write.validate import Change, check
 
-_QUOTED = (str, int, float, Decimal)  # Values of these types are quoted in errors as they are stored.
+# Errors quote values of these types in the form in which they are stored.
+_QUOTED = (str, int, float, Decimal)
 
 
 def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) -> str | None:
-    """Return the id of the document of a single type, or None if it does not exist.
+    """Return the id of a single type's document. Return None if the document does not exist.
 
-    If there are several documents, the one that exists in the given locale takes precedence.
+    If the single type has several documents, a document that exists in the given locale takes precedence.
     """
     status = edited_status(type_)
     for each in (locale, *settings.locales.available):
@@ -47,11 +48,11 @@ def single_id(snapshot: Snapshot, settings: Settings, type_: Type, locale: str) 
 class Writer:
     """Preparation of one change to one document.
 
-    - `blind` means that the author has no permission to read drafts of the content type. In that case, only
-      the values in the change are published, and not those in the draft.
-    - `tells_private` means that the author has permission to see private values. Otherwise, a file is written
-      whenever the body contains a private value. From an unchanged file, the author could learn that a
-      guessed value is right.
+    - `blind` means that the author is not permitted to read drafts of the content type. In this case, only
+      the values in the change are published, but not the values in the draft.
+    - `tells_private` means that the author is permitted to see private values. For all other authors, a file
+      is written whenever the body contains a private value. Otherwise, an unchanged file would reveal that
+      the author has guessed a private value correctly.
     """
 
     context: Context
@@ -100,7 +101,7 @@ class Writer:
         return plan_merge(published, draft, of_draft=address.draft, blind=self.blind)
 
     def update(self, address: Address, change: Change) -> str:
-        """Change a version of a document. Return its id.
+        """Change a version of a document, and return the document's id.
 
         Raises NotFoundError if the document exists in no locale.
         """
@@ -115,7 +116,7 @@ class Writer:
         old = values_of(merge.base)
         new = self.merged(address.type, document_id, old, change)
         touched = {*change.values, *change.links}
-        # If the change publishes, all values are checked. Faults must not reveal values in a draft that the
+        # If the change publishes, check all values. But faults must not reveal values in a draft that the
         # author may not see.
         publishes = address.type.draft_publish and not address.draft
         whole = publishes or (merge.draft is not None and not self.blind)
@@ -138,7 +139,7 @@ class Writer:
     def delete(self, address: Address, locales: tuple[str, ...]) -> str:
         """Delete the files of a document in the given locales, including drafts. Return the document's id.
 
-        Return "" if the address contains no id, and the single type has no document.
+        Return "" for a single type without a document, if the address contains no id.
         """
         document_id = address.document_id or self._single_id(address) or ""
         for locale in locales:
@@ -154,11 +155,11 @@ class Writer:
     # --- values --------------------------------------------------------------------------------
 
     def merged(self, type_: Type, document_id: str, old: Values, change: Change) -> Values:
-        """Return the values of a document after a change. `old` are its values before.
+        """Return the values of a document after a change. `old` contains the values before the change.
 
-        Derived relations are omitted, because they are stored in other files. A document can be related to
-        itself, and a body can set both sides of such a relation. In this case, the side that comes later in
-        the schema is used, as in Strapi.
+        Derived relations are omitted, because they are stored in other files. If a document can be related to
+        itself, a body can set both sides of the relation. The side that comes later in the schema is then
+        used, as in Strapi.
         """
         new = {**old, **change.values}
         for name in (name for name in type_.attributes if name in change.links):
@@ -180,10 +181,10 @@ class Writer:
     def require_valid(
         self, address: Address, document_id: str, values: Values, change: Change, only: Callable[[str], bool]
     ) -> None:
-        """Check the values of a document against the options in the schema, and unique values against other
-        documents.
+        """Check the values of a document against the options in the schema. Unique values are also compared
+        with other documents.
 
-        Raises ValidationError that lists all faults, including those in the request body.
+        Raises a ValidationError that lists all faults, including the faults in the request body.
         """
         faults = check(address.type, values, change.faults, only, address.draft)
         if not address.draft:
@@ -202,8 +203,8 @@ class Writer:
     def _add_locale(self, address: Address, document_id: str, change: Change) -> None:
         """Create the version of an existing document in a new locale.
 
-        The values of attributes that all locales share are copied from another locale, even if the body sets
-        them to null.
+        The values of attributes that all locales share are copied from another locale. If the body sets such
+        an attribute to null, the value is copied anyway.
         """
         other = self._other_locale(address, document_id)
         if other is None:
@@ -217,7 +218,7 @@ class Writer:
         values.update({name: other_values[name] for name in shared})
         values = self.merged(address.type, document_id, values, change)
         self.require_valid(address, document_id, values, change, lambda _: True)
-        # If the content type has a draft key, a draft is marked by this key and not by its file name.
+        # If the content type has a draft key, this key marks a draft, and not the file name.
         draft = address.draft and not address.type.draft_key
         path = self.context.sibling(other.path, draft=draft, locale=address.locale)
         write_new(self.context, address, document_id, values, path)
@@ -226,8 +227,8 @@ class Writer:
         self._link_back(address, document_id, change, values)
 
     def _other_locale(self, address: Address, document_id: str) -> Document | None:
-        """Return the version of the document in another locale that is copied, preferably one with the same
-        status.
+        """Return the version of the document in another locale from which values are copied. Versions with
+        the same status are preferred.
         """
         locales = (self.context.settings.locales.default, *self.context.settings.locales.available)
         versions = [
@@ -240,11 +241,10 @@ class Writer:
         return next(filter(None, live if self.blind else [*live, *drafts]), None)
 
     def _link_back(self, address: Address, document_id: str, change: Change, values: Values) -> None:
-        """Write those relations that are stored in the files of other documents, and remove targets from
-        other documents.
+        """Write the relations that are stored in the files of other documents. Also remove targets from other
+        documents if a target may belong to only one document.
 
-        The latter is necessary for targets that may belong to only one document. Several of these changes can
-        affect the same file, so each is based on the earlier ones.
+        Several of these changes can affect the same file, so each change is based on the earlier ones.
         """
         relinker = Relinker(self.context, address.locale, address.draft, self.blind)
         for name, links in change.links.items():

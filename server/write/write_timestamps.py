@@ -1,15 +1,15 @@
 """Rules for the timestamps in files: when a write sets createdAt, updatedAt and publishedAt.
 
 - In a new version, createdAt and updatedAt are set to the current time. If the version is published and its
-  content type has drafts, publishedAt is also set.
+  content type has drafts, publishedAt is set too.
 - A change sets updatedAt. Publishing also sets publishedAt. A draft has no publishedAt.
 - createdAt belongs to the document, so it is the same in the files of all versions.
-- If a file changes because another document was written, for example through a relation, its timestamps stay
-  the same.
+- If a file changes because another document was written, for example through a relation, the file's
+  timestamps stay the same.
 
-All timestamps that one write sets are the same, `Context.now`. Timestamps that a file does not contain come
-from `storage.git.times`. With the setting `timestamps: git`, a write updates only timestamps that the file
-already contains.
+All timestamps that one write sets have the same value, `Context.now`. If a file does not contain a timestamp,
+`storage.git.times` determines the value. With the setting `timestamps: git`, a write updates only timestamps
+that the file already contains.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,9 @@ from server.write.context import Context, Values
 
 
 def known_timestamps(created: str, updated: str, published: str | None = None) -> dict[str, Plain]:
-    """Return createdAt, updatedAt and, unless it is None, publishedAt as keys and values for a file."""
+    """Return createdAt and updatedAt as keys and values for a file. If `published` is given, publishedAt is
+    included.
+    """
     timestamps = {"createdAt": created, "updatedAt": updated}
     if published:
         timestamps["publishedAt"] = published
@@ -45,13 +47,13 @@ def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str,
 
 
 def updated_timestamp(now: str) -> dict[str, Plain]:
-    """Return updatedAt with the time `now`, as a key and value for a file."""
+    """Return updatedAt, with the time `now`, as a key and value for a file."""
     return {"updatedAt": Plain(now)}
 
 
 def timestamp_of_change(context: Context, base: Document) -> dict[str, Plain]:
-    """Return the timestamp to set after a change to the content of the file of `base`, or in a changed copy
-    of it.
+    """Return the timestamp to set when the content of the file of `base` has changed, or when a changed copy
+    of it is written.
     """
     return updated_timestamp(context.now) if _is_stamped(context, base, "updatedAt") else {}
 
@@ -61,24 +63,24 @@ def _is_kept_by_git(context: Context) -> bool:
 
 
 def _is_stamped(context: Context, base: Document, name: str) -> bool:
-    """Whether a write sets a timestamp in the file of `base`.
+    """Whether a write sets the timestamp `name` in the file of `base`.
 
-    With the setting `timestamps: git`, it is set only if the file already contains it.
+    With the setting `timestamps: git`, the timestamp is set only if the file already contains it.
     """
     return not _is_kept_by_git(context) or name in context.tree(base)
 
 
 def timestamps_of_new_draft(context: Context, published: Document) -> Values:
-    """Return the timestamps to change in the file of a new draft, which is a copy of the published version's
-    file.
+    """Return the timestamps to change in the file of a new draft. This file is a copy of the published
+    version's file.
     """
     created = _created_timestamp(context, published, published.created_at)
     return {**timestamp_of_change(context, published), **created, "publishedAt": REMOVE}
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the timestamps to change in the file of a new published version, which is a copy of the file of
-    `base`.
+    """Return the timestamps to change in the file of a new published version. This file is a copy of the file
+    of `base`.
     """
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}
@@ -94,9 +96,9 @@ def timestamps_of_unpublishing() -> Values:
 
 
 def timestamps_of_moved(context: Context, document: Document) -> Values:
-    """Return the timestamps to add to the file of a document when the file moves to another path.
+    """Return the timestamps to add to a document's file when the file moves to another path.
 
-    Otherwise, timestamps that the file does not contain would become the time of the move.
+    Without them, timestamps that the file does not contain would become the time of the move.
     """
     return _created_timestamp(context, document, document.created_at)
 
@@ -104,7 +106,8 @@ def timestamps_of_moved(context: Context, document: Document) -> Values:
 def _created_timestamp(context: Context, base: Document, created_at: str) -> Values:
     """Return createdAt as a key and value for the file of a version.
 
-    Return an empty mapping if the file of `base` already contains the same time.
+    Return an empty mapping if the file of `base` already contains this time, or if the write does not set
+    createdAt.
     """
     if not _is_stamped(context, base, "createdAt"):
         return {}
@@ -121,12 +124,14 @@ def timestamps_of_merge(now: str, tree: Mapping[str, Tree]) -> Values:
 
 
 def stamp_text(path: str, type_: Type, before: str, after: str, now: str) -> str:
-    """Return the new text of a file with updated timestamps, unless the new text has already changed them."""
+    """Return the new text of a file with updated timestamps. Timestamps that the new text itself has changed
+    stay as they are.
+    """
     try:
         tree, old = parse(path, after, type_.body), parse(path, before, type_.body)
     except SyntaxProblem:
-        # Validation will report that the new text is broken. If only the old text is broken, this write
-        # repairs it.
+        # If the new text has a syntax error, validation will report it. If only the old text has one, this
+        # write repairs the file.
         return after
     kept = [name for name in ("updatedAt", "publishedAt") if name in tree and same(tree[name], old.get(name))]
     changes: Values = {name: Plain(now) for name in kept}
