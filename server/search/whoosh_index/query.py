@@ -1,7 +1,7 @@
 """Query compiler, which converts questions to whoosh queries.
 
-A word is converted to its terms. An incomplete word is converted to the terms of all words that start with
-it. Each part of a query either is required, or only increases the score.
+A word is converted to its terms. An unfinished word is converted to the terms of all words that start with
+it. Each part of a query is either required, or only increases the score of a match.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ _LOG2_POSITIONS_PER_STEP = 4  # One step covers 16 positions.
 
 
 class Most(query.Query):  # type: ignore[misc]
-    """Query for documents that match at least `least` of several queries. The score increases with the number
-    of queries that match.
+    """Query for documents that match at least `least` of several queries. A document's score increases with
+    the number of queries that it matches.
 
     A query that is None matches nothing.
     """
@@ -51,14 +51,14 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
         self._find()
 
     def _find(self) -> None:
-        """Advance to the next document that enough of the matchers match."""
+        """Advance to the next document that is matched by at least `least` matchers."""
         while True:
             self.left = [m for m in self.left if m.is_active()]
             if len(self.left) < self.least:
                 self.here = []
                 return
             ids = sorted(m.id() for m in self.left)
-            at = ids[self.least - 1]  # Before this document, fewer than `least` matchers can match.
+            at = ids[self.least - 1]  # No earlier document can be matched by `least` matchers.
             self.here = [m for m in self.left if m.id() == at]
             if len(self.here) >= self.least:
                 return
@@ -96,9 +96,9 @@ class _MostMatcher(mcore.Matcher):  # type: ignore[misc]
 class Phrase(query.Query):  # type: ignore[misc]
     """Query for words in a certain order, in any attribute or in one specific attribute.
 
-    If `start` is given, the words must be in the attribute whose range of positions begins at `start`. Each
-    word is given as a list of terms. The search time is linear in the number of positions and words, even if
-    words are repeated.
+    If `start` is given, the words must be in one attribute, whose range of positions begins at `start`. Each
+    word is given as a list of terms. The search takes time in proportion to the number of positions and
+    words, even if words are repeated.
     """
 
     def __init__(self, words: Sequence[Sequence[Any]], start: int | None, budget: Budget) -> None:
@@ -170,10 +170,12 @@ class _PhraseMatcher(wrappers.WrappingMatcher):  # type: ignore[misc]
 
 # --- query ----------------------------------------------------------------------------------------
 
-MAX_EXPANSIONS = 16  # terms per prefix
-MIN_STEM_CHARS = 4  # A prefix of this length may be longer than its word's stem.
-# A word is not required if it occurs in more than this share of a language's documents,
-# and there are more documents than this number.
+MAX_EXPANSIONS = 16  # maximum number of terms for one prefix
+MIN_STEM_CHARS = (
+    4  # A prefix with at least this length may be longer than the stem of a word that starts with it.
+)
+# A word is not required if it occurs in more than this share of a language's documents, and the language has
+# more than this number of documents.
 MIN_COMMON_SHARE, MIN_COMMON_DOCUMENTS = 0.5, 10
 # weights of an incomplete word's terms, and of a word's second term
 PREFIX_WEIGHT, VARIANT_WEIGHT = 0.4, 0.6
@@ -189,8 +191,8 @@ class QueryMaker:
     def query(self, question: Question, language: str, *, every: bool) -> Any | None:
         """Return the query for texts in one language. Return None if nothing can match.
 
-        If `every` is set, a match must meet all strict clauses and contain enough of the other words.
-        Otherwise, one clause or word is sufficient.
+        If `every` is set, a match must meet all strict clauses (`Clause.strict`) and contain most of the
+        other words (`enough`). Otherwise, a match must meet only one clause or contain one of the words.
         """
         strict: list[Any] = []
         words: list[Any] = []
@@ -217,7 +219,9 @@ class QueryMaker:
         return query.AndNot(found, query.Or(out)) if out else found
 
     def _heads(self, question: Question, language: str) -> list[Any]:
-        """Return queries for the words of the question in headings. These queries only increase the score."""
+        """Return queries for the question's words in headings. These queries only increase the score of a
+        match.
+        """
         reader, field = self.reader, f"head_{language}"
         words = (word for clause in question.wanted if clause.field is None for word in clause.words)
         found = dict.fromkeys(term for word in words for term in terms(word, language))
@@ -252,7 +256,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms among the words that start with `start`."""
+        """Return the most frequent terms of the words that start with `start`."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []
@@ -263,7 +267,7 @@ class QueryMaker:
         return self.statistics.most_frequent(field, found, MAX_EXPANSIONS)
 
     def _is_common(self, clause: Clause, language: str) -> bool:
-        """Return whether the word in a clause is so frequent that results need not contain the word."""
+        """Return whether the word in a clause is so frequent that results do not have to contain it."""
         word = clause.words[0]
         if fold(word) in map(fold, stopwords.stoplists.get(language, ())):
             return True

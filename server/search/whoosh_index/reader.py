@@ -18,14 +18,15 @@ from server.search.words import fold, terms
 
 __all__ = ["VERSION", "Hits", "IndexReader"]
 
-# BM25's B reduces the score of long documents; K1 increases the score for repeated words.
+# In BM25, these are the parameters B and K1. B reduces the score of long documents, and K1 increases the
+# score for repeated words.
 LENGTH_WEIGHT, REPETITION_WEIGHT = 0.3, 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """The best matches (score and key), the number of matches in each group, and the words that no version
-    contains.
+    """The best matches (each with its score and key), the number of matches in each group, and the words in
+    the question that no version contains.
     """
 
     best: list[tuple[float, str]]
@@ -34,13 +35,13 @@ class Hits:
 
 
 class IndexReader:
-    """Reader for one state of the index. It must not be used by several threads at the same time."""
+    """Reader for one state of the index. Only one thread at a time may use it."""
 
     def __init__(self, folder: Path) -> None:
         """Open the index in a folder. If the index is missing or damaged, whoosh can raise any exception.
 
-        After a commit, a new reader must be created, because whoosh's `refresh` would also return versions
-        that have been replaced (docs/search.md).
+        After each commit, a new reader must be created. Whoosh's own method `refresh` can't be used, because
+        it would also return versions that have been replaced (docs/search.md).
         """
         self._searcher = index.open_dir(str(folder)).searcher(
             weighting=scoring.BM25F(B=LENGTH_WEIGHT, K1=REPETITION_WEIGHT)
@@ -61,12 +62,13 @@ class IndexReader:
         documents: Mapping[str, int],
         budget: Budget,
     ) -> Hits:
-        """Return the best `limit` versions in the groups for which `wanted` is true, and the number of
-        matches in each group for which `counted` is true.
+        """Return the best `limit` versions in the groups for which `wanted` is true. Also return the number
+        of matches in each group for which `counted` is true.
 
-        If no version contains enough of the words, versions that contain any of the words match. `numbers`
-        maps attributes to their numbers. `documents` is the number of versions in the counted groups, by
-        language. Only these versions affect the scores. Raises LimitError.
+        If no version contains most of the words (`enough`), versions that contain at least one of the words
+        match. `numbers` maps attributes to the numbers that the index uses for them. `documents` maps
+        languages to the number of versions in the counted groups, because only these versions affect the
+        scores. Raises LimitError.
         """
         languages = list(languages)
         hits = Hits([], Counter())
@@ -85,7 +87,7 @@ class IndexReader:
     def suggest(
         self, word: str, languages: Iterable[str], counted: Callable[[str], bool], budget: Budget
     ) -> str | None:
-        """Return the most likely correction for a misspelled word, or None.
+        """Return the most likely correction for a misspelled word. Return None if there is no similar word.
 
         Only words in the groups for which `counted` is true are considered.
         """
@@ -121,11 +123,11 @@ class IndexReader:
         budget: Budget,
     ) -> Hits:
         """Run a query. Return the best `limit` versions in the groups for which `wanted` is true, and the
-        number of matches in each group.
+        number of matches in each visible group.
         """
         counts: Counter[str] = Counter()
         best: list[tuple[float, int]] = []
-        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # (name, is counted, is wanted) by encoded name
+        groups_seen: dict[bytes, tuple[str, bool, bool]] = {}  # encoded name → (name, is counted, is wanted)
         weighting = VisibleBM25(statistics, LENGTH_WEIGHT, REPETITION_WEIGHT)
         context = self._searcher.context(weighting=weighting)
         for leaf, offset in self._searcher.leaf_searchers():

@@ -1,13 +1,13 @@
 """Index schema: the fields, and the meaning of terms and positions.
 
-One whoosh document is one version of a document. The field for the version's language, such as `text_en`,
-contains each term's positions and the sum of its weights. Each attribute has its own range of
+One whoosh document represents one version of a document. The field for the version's language, such as
+`text_en`, contains each term's positions and the sum of its weights. Each attribute has its own range of
 ATTRIBUTE_POSITIONS positions, so `title:tide` is a condition on positions. Words in headings are also stored
-in a field such as `head_en`, for a higher score.
+in a field such as `head_en`, which increases their score.
 
-To suggest words and to complete unfinished ones, the index needs words in their original spelling. They are
-stored in a field such as `word_en`, in separate whoosh documents: each commit adds one such document, which
-contains the new words.
+To suggest words and to complete unfinished words, the index also needs words in their original spelling. They
+are stored in separate whoosh documents, in a field such as `word_en`. Each commit adds one of these
+documents, which contains the new words.
 """
 
 from collections.abc import Iterator
@@ -19,13 +19,13 @@ from whoosh import columns, fields, formats
 from server.search.words import NO_STEMMER, STEMMERS
 
 VERSION = f"3 whoosh {'.'.join(map(str, whoosh_version))}"
-ATTRIBUTE_POSITIONS = 1 << 20  # positions per attribute
+ATTRIBUTE_POSITIONS = 1 << 20  # number of positions for each attribute
 LANGUAGES = (*STEMMERS, NO_STEMMER)
-EVERY_DOCUMENT_TERM = "\0"  # Every document in a language contains this term.
+EVERY_DOCUMENT_TERM = "\0"  # All documents in a language contain this term.
 
 
 class Postings(fields.FieldType):  # type: ignore[misc]
-    """Whoosh field whose values are complete postings, so that whoosh does not analyze any text."""
+    """Whoosh field whose values are already complete postings, so whoosh need not analyze any text."""
 
     def __init__(self, format_: Any, *, scored: bool) -> None:
         self.format, self.scorable = format_, scored

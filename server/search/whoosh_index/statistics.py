@@ -1,7 +1,7 @@
-"""Statistics about terms, from which scores are computed. They count only versions that the caller may see.
+"""Statistics about terms, from which scores are computed. They include only versions that the caller may see.
 
-The statistics in the index itself also count drafts, hidden content types and deleted versions. Scores based
-on these statistics would reveal whether a hidden version contains a word.
+The index's own statistics also include drafts, hidden content types and deleted versions. Scores based on the
+index's own statistics would reveal whether a hidden version contains a word.
 """
 
 import heapq
@@ -17,9 +17,10 @@ _LOG2_POSTINGS_PER_STEP = 3  # One step covers 8 documents.
 
 
 class Statistics:
-    """Statistics about terms in the groups for which `counted` is true.
+    """Statistics about terms in the groups for which `counted` is true, which are the groups that the caller
+    may see.
 
-    `documents` is the number of versions in these groups, by language.
+    `documents` maps languages to the number of versions in these groups.
     """
 
     def __init__(
@@ -27,11 +28,12 @@ class Statistics:
     ) -> None:
         self._searcher, self._counted, self.documents, self._budget = searcher, counted, documents, budget
         self._total = max(sum(documents.values()), 1)
-        self._visible: dict[bytes, bool] = {b"": False}  # by group; lists of words have no group
+        # The keys are groups. Lists of words have no group, and are never visible.
+        self._visible: dict[bytes, bool] = {b"": False}
         self._known: dict[tuple[str, str], tuple[int, float]] = {}
 
     def is_visible(self, group: bytes) -> bool:
-        """Return whether the caller may see a group."""
+        """Return whether the caller may see the versions in a group."""
         if group not in self._visible:
             self._visible[group] = self._counted(group.decode())
         return self._visible[group]
@@ -41,10 +43,12 @@ class Statistics:
         return self._of(field, term)[0]
 
     def most_frequent(self, field: str, terms: Iterable[str], limit: int) -> list[str]:
-        """Return the `limit` most frequent terms. A term that can't be one of them is not counted."""
+        """Return the `limit` most frequent terms. The visible versions are not counted for terms that are
+        certainly less frequent than these.
+        """
         reader, best = self._searcher.reader(), list[int]()
         counts: dict[str, int] = {}
-        # The frequency in the index itself is an upper bound.
+        # The frequency in the whole index is an upper bound for the frequency in visible versions.
         for bound, term in sorted(((reader.doc_frequency(field, t), t) for t in terms), reverse=True):
             if len(best) == limit and bound < best[0]:
                 break
@@ -58,7 +62,7 @@ class Statistics:
         return log(self._total / (self.frequency(field, term) + 1)) + 1
 
     def average_length(self, field: str, term: str) -> float:
-        """Return a field's average length in the versions that contain a term."""
+        """Return the average length of a field in the visible versions that contain a term."""
         return self._of(field, term)[1]
 
     def _of(self, field: str, term: str) -> tuple[int, float]:

@@ -1,4 +1,4 @@
-"""Index writer. Only one writer can exist at a time."""
+"""Index writer. An index can have only one writer at a time."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ from server.search.whoosh_index.schema import ATTRIBUTE_POSITIONS, EVERY_DOCUMEN
 from server.search.words import fold, terms
 from server.search.words import spans as words_of
 
-# More than the number of words in one paragraph (texts.MAX_TEXT_CHARS).
+# Greater than the possible number of words in one paragraph (see texts.MAX_TEXT_CHARS).
 MAX_PARAGRAPH_POSITIONS = ATTRIBUTE_POSITIONS // 2
-PARAGRAPH_GAP_POSITIONS = 8  # gap between paragraphs, so phrases can't span them
+PARAGRAPH_GAP_POSITIONS = 8  # gap between paragraphs, so that a phrase can't match across them
 MAX_POSTINGS_MB = 128  # Larger postings are written to a temporary file.
 MIN_HEADING_WEIGHT = 4.0  # Attributes with at least this weight are also indexed as headings.
-_WORDS_PREFIX = "words\0"  # prefix for the keys of lists of words
+_WORDS_PREFIX = "words\0"  # prefix of the key of each list of words
 _POSITIONS = formats.Positions()
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEntry:
-    """One version to index: its key, a digest of its content, its group, and its paragraphs.
+    """One version to index: its key, a digest of its content, its group, its language and its paragraphs.
 
-    `group` consists of the content type, locale and statuses. Each paragraph consists of an attribute number,
+    `group` contains the content type, locale and statuses. Each paragraph is a tuple of an attribute number,
     a weight and a text.
     """
 
@@ -54,7 +54,7 @@ class IndexWriter:
         self._lists = len(stored) - len(self.digests)
 
     def put(self, entry: IndexEntry) -> None:
-        """Index a version. If the index contains a version with the same key, that version is replaced."""
+        """Add a version to the index. An existing version with the same key is replaced."""
         if entry.key in self._put:
             self.commit()  # whoosh can replace only committed documents.
         writer = self._open()
@@ -119,8 +119,8 @@ def _lexicon(reader: Any, field: str) -> set[str]:
 
 
 def postings(entry: IndexEntry) -> tuple[list[Any], list[Any], set[str]]:
-    """Return three things for a version: the postings for its terms, the postings for terms in headings, and
-    its words in their original spelling.
+    """Return the postings for a version's terms, the postings for its terms in headings, and its words in
+    their original spelling.
     """
     positions: dict[str, list[int]] = {}
     counts: dict[str, float] = {}

@@ -35,28 +35,31 @@ from server.storage.media import stored_object, upload_path
 # --- requests -------------------------------------------------------------------------------------
 
 MAX_DOCUMENTS = 10**9
-LOCALES = "locale"  # folder next to `api`, for all locales except the default
+LOCALES = "locale"  # folder next to `api`, for all locales except the default locale
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
     """The actor whose permissions determine what is exported.
 
-    If `drafts` is set, drafts are exported for the content types whose drafts the actor may read.
+    If `drafts` is set, drafts are exported instead of published versions, for the content types whose drafts
+    the actor may read.
     """
 
     actor: Actor
     drafts: bool = False
 
     def status(self, type_: Type) -> Mapping[str, str]:
-        """Return the `status` parameter for requests for a content type, or {} for published versions."""
+        """Return the `status` parameter for requests to a content type, or {} if published versions are
+        exported.
+        """
         drafts = self.drafts and may_read_drafts(self.actor, type_)
         return {"status": "draft"} if drafts else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One exported file: its path, the request that the file replaces, and its bytes."""
+    """One exported file: its path, the API request whose response it contains, and its bytes."""
 
     path: str
     request: str
@@ -65,9 +68,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """All documents of one content type in one locale, in order, and the query that selects
-    these documents.
-    """
+    """The documents of one content type in one locale, in order, with the query that selected them."""
 
     access: Access
     view: View
@@ -89,7 +90,7 @@ class ListRequest:
     @property
     def one_by_one(self) -> bool:
         """Whether the actor may also request single documents by id. If so, each document is also exported to
-        a separate file.
+        a file of its own.
         """
         return self.access.actor.may(self.type.singular, "findOne")
 
@@ -106,8 +107,8 @@ class ListRequest:
             yield from (f"{top}/{document.document_id}.json" for document in self.documents)
 
     def responses(self) -> Iterator[Response]:
-        """Yield the responses. For a single type, this is the response with its document. Otherwise, these
-        are the pages of the list, followed by each document.
+        """Yield the responses. For a single type, there is one response with its document. For a collection
+        type, there is one response for each page of the list, and then one for each document.
         """
         renderer = Renderer(self.view, response_format=self.view.settings.api.format)
         render = renderer.of(self.query.selection)
@@ -190,7 +191,7 @@ FILES = "/api/upload/files"
 
 @dataclass(frozen=True)
 class SiteExport:
-    """All responses that an actor may read in one state of the site.
+    """All responses of the API that an actor may read in one state of the site.
 
     Raises SetupError if site.yaml contains an invalid request.
     """
@@ -205,12 +206,12 @@ class SiteExport:
 
     @cached_property
     def queries(self) -> Sequence[Response]:
-        """The responses to the named queries."""
+        """The responses to the named queries (the setting `export.queries`)."""
         return [self._query(name, wanted) for name, wanted in self.state.settings.export.queries.items()]
 
     @cached_property
     def media(self) -> Sequence[Document]:
-        """All media files, or none if the actor may not list media files."""
+        """All media files. The list is empty if the actor may not list media files."""
         if not self.access.actor.may("upload", "find"):
             return []
         files = self.state.schema.types[UPLOAD]
@@ -288,12 +289,12 @@ def _answer(state: State, actor: Actor, wanted: QueryExport) -> bytes:
 
 _NAMED = re.compile(rb"""/uploads/([^"'\\\s()<>?#]+)""")
 Source = str | StoredObject  # a path in the site, or an object in its bucket
-_BATCH_IMAGES = 100  # how many images are scaled before the state is updated
+_BATCH_IMAGES = 100  # number of pictures to resize before the state is updated
 
 
 def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
-    """Generate the missing formats (resized variants) of all images. Return the number of images for which
-    this failed.
+    """Generate the missing resized variants (`formats`) of all pictures. Return the number of pictures for
+    which this failed.
     """
     missing, failed = site.unscaled(), 0
     for start in range(0, len(missing), _BATCH_IMAGES):
@@ -306,7 +307,9 @@ def make_formats(site: Site, progress: Callable[[int, int], None]) -> int:
 
 
 def with_base_url(state: State, base: str) -> State:
-    """Return the state with absolute URLs for media files and their formats. Each URL starts with `base`."""
+    """Return the state with absolute URLs for media files and their resized variants (`formats`). Each URL
+    starts with `base`.
+    """
     files = list(state.snapshot.media.values())
     moved = [_with_base(file, base) for file in files]
     return replace(state, snapshot=apply(state.snapshot, files, moved))
@@ -319,7 +322,9 @@ def _with_base(file: Document, base: str) -> Document:
 
 
 def find_uploads(body: bytes) -> Iterator[str]:
-    """Yield the paths of the uploads that a response refers to, in the `url` of media and in texts."""
+    """Yield the paths of the media files that a response refers to, in the `url` of a media file or in a
+    text.
+    """
     for found in _NAMED.finditer(body):
         text = found[1].decode()
         for path in (text, text.rstrip(".,;:!*_`]")):
@@ -328,7 +333,9 @@ def find_uploads(body: bytes) -> Iterator[str]:
 
 
 def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
-    """Return the files for these upload paths, including all formats of each media file."""
+    """Return the source of each media file with one of these upload paths, and of all its resized variants
+    (`formats`). A source is a path or an object in the bucket.
+    """
     media = site.state.snapshot.media
     found: dict[str, Source] = {}
     for path in paths:
@@ -345,8 +352,8 @@ def sources(site: Site, paths: Iterable[str]) -> Mapping[str, Source]:
 
 
 def opener(site: Site) -> Callable[[Source], BufferedReader]:
-    """Return a function that opens a file on disk or in the bucket. The function raises OSError and
-    BucketError.
+    """Return a function that opens a source, which is a file on disk or an object in the bucket. The function
+    raises OSError and BucketError.
     """
     bucket = SiteBucket(site.root, site.image_cache.folder)
 

@@ -1,8 +1,8 @@
 """Writer for the folder that contains an export. Each file is replaced atomically.
 
-A file is written only if its content has changed. Files that are not listed in the manifest from an earlier
-export are never overwritten or removed, and symbolic links are never followed. Files are not flushed to disk,
-so after an interruption, the next export compares the content of every file.
+A file is written only if its content has changed. Files that are not listed in an earlier export's manifest
+are never overwritten or removed, and symbolic links are never followed. Written files are not flushed to
+disk. Therefore, the next export after an interruption compares the content of every file.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ from server.tools.export.contents import Response
 # --- manifest -------------------------------------------------------------------------------------
 
 NAME = "bifolio-export.json"
-TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # top-level folders in an export
+TOP_FOLDERS = ("api", "locale", "queries", "uploads")  # the folders directly inside an export
 _VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """One exported file: its request, its size in bytes, and its SHA-256 hash. If the export was interrupted,
-    the hash is "".
+    """One exported file: its request, its size in bytes, and its SHA-256 hash. The hash is "" if the export
+    was interrupted before the file was complete.
     """
 
     request: str = ""
@@ -43,9 +43,9 @@ class ExportedFile:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The list of exported files by path, and the options for the export.
+    """The exported files by path, and the options with which they were exported.
 
-    If the export was made from a past commit, `commit` is this commit. Otherwise, it is "".
+    `commit` is the past commit that was exported, or "" for the current state.
     """
 
     site: str
@@ -56,7 +56,7 @@ class Manifest:
     commit: str = ""
 
     def text(self) -> str:
-        """Return the manifest as JSON, with one line per file, sorted by path."""
+        """Return the manifest as JSON, with one line for each file, sorted by path."""
         head = {
             "bifolioExport": _VERSION,
             "site": self.site,
@@ -79,8 +79,8 @@ def _file_line(entry: ExportedFile) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Return the manifest in a folder, or None if the folder contains no manifest. Raises SetupError if the
-    manifest is invalid.
+    """Return the manifest in a folder. Return None if the folder contains no manifest. Raises SetupError if
+    the manifest is invalid.
     """
     path = folder / NAME
     try:
@@ -108,7 +108,7 @@ def _read_file(entry: Any) -> ExportedFile:
 
 
 def check_path(path: str) -> str:
-    """Return the path. Raises ValueError if the path is outside the export folder."""
+    """Return the path unchanged. Raises ValueError if the path points outside the export folder."""
     parts = path.split("/")
     if len(parts) < 2 or parts[0] not in TOP_FOLDERS or any(part in ("", ".", "..") for part in parts):
         raise ValueError(f'the path "{path}" is not allowed')
@@ -120,7 +120,7 @@ def check_path(path: str) -> str:
 
 # --- folder ---------------------------------------------------------------------------------------
 
-_MAX_NAME_BYTES = 255  # limit for the name of a file
+_MAX_NAME_BYTES = 255  # maximum length of a file name
 
 
 @dataclass(slots=True)
@@ -134,8 +134,8 @@ class Tally:
 
 
 class Folder:
-    """An open export folder. First call `claim` with all paths, then `put` or `copy` for each file, and
-    finally `finish`.
+    """An open export folder. The caller must first call `claim` with all paths, then `put` or `copy` for each
+    file, and finally `finish`.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class Folder:
     ) -> None:
         self.root, self.manifest, self.force = root, manifest, force
         self.tally = Tally()
-        self._stage = (
-            stage / "file"
-        )  # for incomplete files, on the same file system as the folder, so that they can be renamed
+        # Incomplete files are written here. This is on the folder's file system, so they can be renamed
+        # later.
+        self._stage = stage / "file"
         self._owned = dict(earlier.files)
         self._files: dict[str, ExportedFile] = {}
         self._sizes: dict[str, int] = {}
@@ -155,9 +155,9 @@ class Folder:
             self._scan(top)
 
     def claim(self, paths: Iterable[str]) -> None:
-        """Record the paths in the manifest on disk. This must happen before any file is written.
+        """Record the paths in the manifest on disk. This must be done before any file is written.
 
-        Raises SetupError if one of the paths is already taken by a file that was not created by an export. In
+        Raises SetupError if there is already a file at one of the paths that was not created by an export. In
         this case, nothing is changed.
         """
         new = []
@@ -204,8 +204,8 @@ class Folder:
             return _digest(file)
 
     def remove_gone(self, paths: Iterable[str]) -> None:
-        """Remove the files from earlier exports that are not part of this export, and folders that become
-        empty.
+        """Remove the files from earlier exports that are not part of this export, and the folders that are
+        then empty.
         """
         for path in sorted(self._owned.keys() - set(paths)):
             if path in self._sizes or path in self._others:
@@ -217,7 +217,9 @@ class Folder:
             del self._owned[path]
 
     def finish(self) -> Tally:
-        """Write the manifest if it has changed. Return the number of files and bytes."""
+        """Write the manifest if it has changed. Return the numbers of files, and the size of the export in
+        bytes.
+        """
         manifest = replace(self.manifest, files=self._files)
         if (self.root / NAME).is_symlink() or self._text() != manifest.text():
             self._save(manifest)
@@ -291,7 +293,8 @@ class Folder:
     def _make_folder(self, path: str) -> None:
         if path not in self._folders:
             self._make_folder(path.rpartition("/")[0])
-            if path in self._sizes:  # A file from an earlier export is at the path where a folder is needed.
+            # A folder is needed at this path, but there is a file from an earlier export.
+            if path in self._sizes:
                 (self.root / path).unlink()
                 del self._sizes[path]
             (self.root / path).mkdir()
@@ -320,7 +323,7 @@ def _digest(file: BufferedReader | BufferedRandom) -> tuple[str, int]:
 
 
 def _check_name(path: str) -> None:
-    """Raise SetupError if the file system can't store a file at this path."""
+    """Raise SetupError if the path contains a name that the file system can't store."""
     try:
         check_path(path)
         longest = max(len(part.encode()) for part in path.split("/"))
@@ -333,11 +336,13 @@ def _check_name(path: str) -> None:
 
 # --- target ---------------------------------------------------------------------------------------
 
-_STAGE = ".bifolio-export-"  # name prefix of the folder for incomplete files
+_STAGE = ".bifolio-export-"  # prefix for the name of the folder with incomplete files
 
 
 def check_target(target: Path, site: Site) -> None:
-    """Raise SetupError if the target folder contains the site or files that belong to the site."""
+    """Raise SetupError if the target folder contains the site, or is in or above a folder in which the site
+    stores files.
+    """
     real = target.resolve()
     if site.root.is_relative_to(real):
         what = "contains the site itself"
@@ -351,14 +356,14 @@ def check_target(target: Path, site: Site) -> None:
 
 @contextmanager
 def opened(root: Path, manifest: Manifest, *, force: bool) -> Iterator[Folder]:
-    """Context manager: lock the export folder and yield it. If the folder is missing, create it.
+    """Context manager: lock the export folder and yield it. A missing folder is created.
 
     Raises SetupError if the folder contains files that were not created by an export, or if it contains an
     export for a different role.
     """
     with _errors(root), _locked(root):
         earlier = _earlier(root, manifest, force=force)
-        for left in root.glob(f"{_STAGE}*"):  # remains of a killed export
+        for left in root.glob(f"{_STAGE}*"):  # incomplete files of an export that was killed
             shutil.rmtree(left, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix=_STAGE, dir=root) as stage:
             yield Folder(root, Path(stage), manifest, earlier, force=force)
@@ -370,7 +375,7 @@ def _errors(root: Path) -> Iterator[None]:
         yield
     except OSError as error:
         path = str(error.filename2 or error.filename or root)
-        if _STAGE in path:  # Otherwise, the message would name a temporary file.
+        if _STAGE in path:  # Name the folder, because the error's own file name is that of a temporary file.
             path = str(root)
         what = f"can't be exported: {error.strerror}"
         raise SetupError(path, None, what, "fix the problem, then export again") from error
@@ -388,7 +393,7 @@ def _locked(root: Path) -> Iterator[None]:
 
 
 def _earlier(root: Path, manifest: Manifest, *, force: bool) -> Manifest:
-    """Return the manifest from the last export. Raises SetupError if the folder can't be used."""
+    """Return the manifest of the last export to the folder. Raises SetupError if the folder can't be used."""
     try:
         found = read_manifest(root)
     except SetupError:

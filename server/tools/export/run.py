@@ -23,7 +23,7 @@ from server.tools.export.contents import (
 )
 from server.tools.export.folder import Folder, Manifest, Tally, check_target, opened
 
-Progress = Callable[[int, int], None]  # (done, total)
+Progress = Callable[[int, int], None]  # called with the number of completed items and the total number
 Bar = Callable[[str], AbstractContextManager[Progress]]
 READER = "a read-only token"
 
@@ -44,8 +44,9 @@ class ExportOptions:
 class Done:
     """Result of an export.
 
-    It contains the number of documents by content type, of media files, of images without formats (resized
-    variants), and of files in the folder. It also lists the content types that the role may not read.
+    It contains the number of documents of each content type, of media files, of pictures whose resized
+    variants (`formats`) could not be created, and of files in the folder. It also lists the content types
+    that the role may not read.
     """
 
     documents: Mapping[str, int]
@@ -96,8 +97,8 @@ def _write(contents: SiteExport, folder: Folder, count: int, progress: Progress)
 
 
 def _count_documents(contents: SiteExport) -> Mapping[str, int]:
-    """Return the number of documents by content type. A document that exists in several locales is counted
-    once.
+    """Return the number of documents of each content type. A document that exists in several locales is
+    counted only once.
     """
     ids: dict[str, set[str]] = {}
     for listing in contents.listings:

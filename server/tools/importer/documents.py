@@ -16,15 +16,16 @@ from server.tools.importer.source import ImportNotes, Source, SourceVersion
 from server.write.body_values import default_of
 from server.write.write_timestamps import known_timestamps
 
-SourceKey = tuple[str, str, str]  # uid of the content type, documentId, locale
+SourceKey = tuple[str, str, str]  # (uid of the content type, documentId, locale)
 
 
 @dataclass(frozen=True, slots=True)
 class TargetVersion:
     """One version to write to a file, with its timestamps and its values by attribute.
 
-    `told` contains the names of the attributes that the source contains. `values` contains all attributes,
-    because a new file needs all of them. For example, the Strapi API omits passwords, so `told` lacks them.
+    `values` contains all attributes, because a new file needs all of them. `told` contains the names of only
+    those attributes that the source contains. For example, it does not contain passwords if the source is the
+    Strapi API, which omits them.
     """
 
     type: Type
@@ -43,9 +44,7 @@ class TargetVersion:
 def target_versions(
     source: Source, schema: Schema, settings: Settings, notes: ImportNotes
 ) -> Iterator[list[TargetVersion]]:
-    """Yield the versions of each document, as one list per document. The first version in the list determines
-    the file name.
-    """
+    """Yield a list of versions for each document. The first version in a list determines the file name."""
     versions = [v for v in source.versions if v.uid in schema.types]
     published = {_key(v, settings) for v in versions if not v.draft}
     for group in _group_versions(versions).values():
@@ -54,8 +53,8 @@ def target_versions(
             twin = _twin(version, group)
             if version.draft and twin and _same(schema, version, twin, published, settings):
                 continue
-            # If both are identical, use the relations of the draft, because they include documents that are
-            # only drafts.
+            # If the draft and the published version are identical, use the draft's relations, because they
+            # include documents that exist only as drafts.
             draft = None if version.draft else _twin(version, group)
             same = draft is not None and _same(schema, draft, version, published, settings)
             tree = draft.tree if draft is not None and same else version.tree
@@ -71,8 +70,8 @@ def _group_versions(versions: Iterable[SourceVersion]) -> dict[tuple[str, str], 
 
 
 def _rank(version: SourceVersion, settings: Settings) -> tuple[bool, int, bool]:
-    """Return the key by which versions are sorted. The default locale comes first, and published versions
-    come before drafts.
+    """Return the key for sorting versions. The default locale comes before all other locales, and published
+    versions come before drafts.
     """
     known = version.locale in settings.locales.available
     number = settings.locales.available.index(version.locale) if known else 0
@@ -90,8 +89,8 @@ def _twin(version: SourceVersion, group: Sequence[SourceVersion]) -> SourceVersi
 def _same(
     schema: Schema, draft: SourceVersion, twin: SourceVersion, published: set[SourceKey], settings: Settings
 ) -> bool:
-    """Return whether a draft is identical to the published version, ignoring relations to unpublished
-    documents.
+    """Return whether a draft is identical to its published version. Relations to unpublished documents are
+    ignored.
     """
 
     def pruned(tree: Mapping[str, Tree], type_: Type) -> dict[str, Tree]:
@@ -133,7 +132,7 @@ def _read(
     told = {name: t for name, t in tree.items() if name in type_.attributes and t is not None}
     values = dict(zip(type_.attributes, read_attributes(type_, told, (), reading), strict=True))
     for name, attribute in type_.attributes.items():
-        # In the source, null means null and not the default value.
+        # A null in the source is null in the site, and not the attribute's default.
         if tree.get(name, "") is None:
             values[name] = () if isinstance(values[name], tuple) else None
         elif name not in tree:

@@ -1,7 +1,7 @@
-"""Writer for imported documents. It writes files with the same code as writes through the API.
+"""Writer for imported documents. Files are written by the same code as for writes through the API.
 
 The paths of existing documents do not change. A new file gets the same name as if the document had been
-created through the API. If the content type has no uid attribute, the file is named after the title.
+created through the API. For a content type without a uid attribute, the file is named after the title.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ from server.write.new_file import free_path
 from server.write.request import Address
 
 _TITLE_NAMES = ("title", "name", "label", "headline")  # attributes that can provide a file name
-_MAX_NAME_CHARS = 80  # limit for a file name from such an attribute
+_MAX_NAME_CHARS = 80  # maximum length of a file name that is derived from one of these attributes
 
 Existing = Mapping[tuple[str, str], Mapping[tuple[str, bool], Document]]
 
 
 def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> None:
-    """Write all document versions in a source. Remove the files of versions that are no longer
-    in the source.
+    """Write all document versions in a source, and remove the files of versions that are no longer in the
+    source.
     """
     store = Store(merge.root, fitted.schema, fitted.settings, CommitTimes().timestamps)
     existing = _existing(store)
@@ -54,8 +54,8 @@ def merge_documents(merge: Merge, source: Source, fitted: Fitted, say: Say) -> N
 
 
 def _existing(store: Store) -> Existing:
-    """Return the document versions in the site's files, parsed with the schema that the site will have after
-    the import.
+    """Return the document versions in the site's files. The files are parsed with the schema that the site
+    will have after the import.
     """
     found: dict[tuple[str, str], dict[tuple[str, bool], Document]] = {}
     for path in sorted(walk(store.root, store.layout.roots).files):
@@ -80,8 +80,8 @@ class _DocumentMerge:
     new_texts: dict[str, str] = field(default_factory=dict)  # by path
 
     def document(self, group: list[TargetVersion], existing: Mapping[tuple[str, bool], Document]) -> None:
-        """Merge the imported versions of a document with the versions that the site already has
-        (`existing`).
+        """Merge the imported versions of a document with `existing`, the versions of the document that the
+        site already has.
         """
         self.merge.of(group[0].type.uid).documents += 1
         base = next(iter(existing.values())).path if existing else None
@@ -99,8 +99,8 @@ class _DocumentMerge:
     def _new_path(self, version: TargetVersion, base: str | None) -> str:
         """Choose the path for a new file, next to the document's other files.
 
-        If Markdown or YAML can't represent a value, such as a text with a control character, a JSON file is
-        used instead.
+        If a Markdown or YAML file can't represent a value, such as a text with a control character, a JSON
+        file is used instead.
         """
         if base:
             path = self.context.sibling(base, draft=version.draft, locale=version.locale)
@@ -142,7 +142,7 @@ class _DocumentMerge:
         return new_text(path, type_.body, trees, type_.front_matter)
 
     def _change_file(self, version: TargetVersion, found: Document, old: str) -> str:
-        """Return the text of a file after replacing the changed values.
+        """Return the text of an existing file with the changed values replaced.
 
         Attributes that are missing in the source do not change.
         """
@@ -153,9 +153,9 @@ class _DocumentMerge:
         return self.context.changed(found, changes) if changes else old
 
     def _says(self, path: str, text: str, version: TargetVersion) -> bool:
-        """Return whether parsing `text` results in the values of the version."""
+        """Return whether `text`, when it is parsed, results in the values of the version."""
         if "\0" in text or len(text.encode()) > MAX_FILE_BYTES:
-            return False  # The store rejects such files.
+            return False  # The store rejects files with null characters and files that are too large.
         try:
             tree = gather(version.type, parse(path, text, version.type.body))
         except SyntaxProblem:
@@ -166,8 +166,8 @@ class _DocumentMerge:
 
 
 def _title_of(values: Mapping[str, Any]) -> str:
-    """Return a file name that is derived from the title, or "" if there is no title. This is used for content
-    types without a uid attribute.
+    """Return a file name that is derived from the title, for content types without a uid attribute. Return ""
+    if there is no title.
     """
     title = next((values[name] for name in _TITLE_NAMES if isinstance(values.get(name), str)), "")
     return slugify(title, max_length=_MAX_NAME_CHARS, word_boundary=True)

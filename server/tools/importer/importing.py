@@ -1,4 +1,4 @@
-"""Import of a source as a single atomic write. If the import crashes, it can be run again."""
+"""Import of a source as a single atomic write. If the import crashes, it can be repeated."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ class Imported:
 
 
 def run(root: Path, reader: SourceReader, options: ImportOptions, say: Say) -> Imported:
-    """Import a source into the site at `root`. If this raises SetupError, nothing has changed."""
+    """Import a source into the site at `root`. If SetupError is raised, nothing has been changed."""
     root = root.resolve()
     if not options.dry_run and next((root / STATE_FOLDER / "journal").glob("*"), None):
         _commit(root, [])  # Complete or undo a write that was interrupted by a crash.
@@ -89,8 +89,8 @@ def _commit(root: Path, writes: list[Write]) -> None:
 
 @contextmanager
 def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
-    """Context manager: yield a temporary folder for downloaded files, on the same file system as the site. In
-    a dry run, yield None.
+    """Context manager: yield a temporary folder for downloaded files, which is on the same file system as the
+    site. In a dry run, yield None.
     """
     if options.dry_run:
         yield None
@@ -101,8 +101,7 @@ def _staging(root: Path, options: ImportOptions) -> Iterator[Path | None]:
     except OSError as error:
         raise SetupError(str(root), None, f"can't be written to: {error.strerror}") from error
     yield folder
-    for left in (
-        folder.iterdir()
-    ):  # After an error, these files remain, so that the next import need not fetch them again.
+    # After an error, the files are not deleted, so that the next import need not fetch them again.
+    for left in folder.iterdir():
         left.unlink()
     folder.rmdir()

@@ -1,4 +1,4 @@
-"""Settings from a source that are added to site.yaml: locales, roles, and project settings."""
+"""Settings from a source that are added to site.yaml: locales, roles and project settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ from server.tools.importer.source import Roles, Source, is_localized
 
 
 def settings_text(root: Path, source: Source) -> str | None:
-    """Return the new text of site.yaml, or None if the file does not change. Raises SetupError.
+    """Return the new text of site.yaml. Return None if the file does not change. Raises SetupError.
 
     - A new site.yaml contains the locales and project settings from the source. It also allows requests that
       combine populate with pagination, as Strapi does.
@@ -44,7 +44,7 @@ def settings_text(root: Path, source: Source) -> str | None:
 
 
 def _locales_to_add(root: Path, settings: Settings, source: Source, written: Any) -> Mapping[str, Any]:
-    """Return the site's locale settings after adding the locales in the source. Raises SetupError."""
+    """Return the site's locale settings, with the locales from the source added. Raises SetupError."""
     locales = {"default": source.default_locale, "available": list(source.locales)}
     if settings.locales.default != source.default_locale and (written or _has_content(root)):
         raise SetupError(
@@ -83,7 +83,7 @@ _LOCALES = "plugin::i18n.locales.listLocales"
 def read_roles(
     entities: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], linked: Linked, uids: Mapping[str, str]
 ) -> Roles:
-    """Return the permissions of each role. A permission for a feature that Bifolio does not support is
+    """Return the permissions of each role. Permissions for features that Bifolio does not support are
     omitted.
     """
     names = {row: str(data.get("type")) for row, data in entities.get(_ROLE, ())}
@@ -100,7 +100,7 @@ def read_roles(
 
 def _action(action: str, uids: Mapping[str, str]) -> tuple[str, str] | None:
     """Convert a Strapi permission to a subject and an action for site.yaml. Return None if Bifolio has no
-    equivalent.
+    equivalent permission.
     """
     if action == _LOCALES:
         return "locale", "find"

@@ -1,7 +1,7 @@
 """Merge of an import into the site. This module decides which files to write. The changes are collected, and
 written later.
 
-A file is written if its content in the source has changed since the last import, and the file in the site has
+A file is written if its content in the source has changed since the last import, but the file in the site has
 not. Files that were edited, moved or deleted in the site are not written, unless the import is run with the
 option to overwrite them.
 """
@@ -19,7 +19,9 @@ OUTCOMES = ("new", "changed", "same", "kept")
 
 @dataclass(slots=True)
 class Counts:
-    """The number of documents and files for one content type or for the media library, by outcome."""
+    """The number of documents for one content type or for the media library, and the number of files for each
+    outcome (new, changed, same or kept).
+    """
 
     documents: int = 0
     files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
@@ -27,31 +29,31 @@ class Counts:
 
 @dataclass(slots=True)
 class Merge:
-    """The collected changes of an import."""
+    """The changes that an import will make, collected before they are written."""
 
     root: Path
     changeset: Changeset
     record: SourceRecord
     overwrite: bool
     counts: dict[str, Counts] = field(default_factory=dict)
-    kept: list[tuple[str, str]] = field(default_factory=list)  # path, reason
+    kept: list[tuple[str, str]] = field(default_factory=list)  # (path, reason)
     removed: list[str] = field(default_factory=list)
 
     @property
     def written(self) -> int:
-        """The number of files to create, change or remove."""
+        """The number of files that will be created, changed or removed."""
         made = (counts.files["new"] + counts.files["changed"] for counts in self.counts.values())
         return sum(made) + len(self.removed)
 
     def of(self, subject: str) -> Counts:
-        """Return the counts of imported items for a content type or for the media library."""
+        """Return the counts for a content type or for the media library."""
         return self.counts.setdefault(subject, Counts())
 
     def merge_text(
         self, subject: str, path: str, said: str, new: Callable[[], str], changed: Callable[[str], str]
     ) -> None:
-        """Merge a text file. `new` returns the text for a new file. `changed` takes the existing text, and
-        returns the text with the changes applied.
+        """Merge a text file. The function `new` returns the text for a new file. The function `changed` takes
+        the existing text, and returns it with the changes applied.
 
         `said` is a digest of the file's content in the source.
         """
@@ -85,9 +87,10 @@ class Merge:
             self._keep(subject, path, "already exists with other content and was not imported")
 
     def is_current(self, subject: str, path: str, said: str, found: str | None) -> bool:
-        """Return whether a file is up to date.
+        """Return whether a media file is up to date.
 
-        `said` is a digest of the file's content in the source, and `found` is a digest of the existing file.
+        `said` is a digest of what the source says about the file. `found` is the digest of the file's bytes
+        in the source, or None if the source does not contain it.
         """
         known = self.record.files.get(path)
         if not (known and known.source == said and not self.overwrite):
@@ -98,7 +101,9 @@ class Merge:
         return True
 
     def count_file(self, subject: str, path: str, found: str | None) -> None:
-        """Count what would happen to a media file. This is used in a dry run, which downloads no files."""
+        """Count what would happen to a media file. This is used in a dry run, which does not download any
+        files.
+        """
         outcome, why = self._file_outcome(path, found or file_digest(self.root / path))
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -106,7 +111,9 @@ class Merge:
             self._count(subject, outcome)
 
     def merge_file(self, subject: str, path: str, said: str, found: str, source: Path) -> None:
-        """Merge a media file that was downloaded to `source`. `found` is the digest of the existing file."""
+        """Merge a media file that was downloaded to `source`. `found` is the digest of the downloaded file,
+        and `said` is a digest of what the source says about it.
+        """
         outcome, why = self._file_outcome(path, found)
         if outcome == "kept":
             self._keep(subject, path, why)
@@ -128,8 +135,8 @@ class Merge:
         return "kept", "already exists with other content"
 
     def remove(self, path: str) -> None:
-        """Remove an imported file that is no longer in the source. If the file has been edited in the site,
-        it is not removed.
+        """Remove an imported file that is no longer in the source. A file that has been edited in the site is
+        not removed.
         """
         known = self.record.files.pop(path, None)
         if known is None or not self.changeset.exists(path):

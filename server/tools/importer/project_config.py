@@ -1,7 +1,7 @@
 """Reader for the API settings in a Strapi project's `config/api` file (docs/import.md).
 
-This file is a program, so only literal settings, such as `strictParams: true`, can be read. Computed settings
-are reported instead.
+This file is a program that is not executed, so only literal settings, such as `strictParams: true`, can be
+read. Computed settings are listed in the report instead.
 """
 
 import re
@@ -28,15 +28,15 @@ _ENTRY = re.compile(r"[\"']?\b(\w+)\b[\"']?\s*:\s*([^,{}\n]+)")
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    """The settings to write under `api` in site.yaml, as strings, and the names of settings that could not be
-    read.
+    """The settings to write under `api` in site.yaml (as strings), and the names of the settings that could
+    not be read.
     """
 
     api: Mapping[str, str]
     unread: tuple[str, ...] = ()
 
     def tree(self) -> dict[str, object]:
-        """Return the settings as the mapping to write under `api`."""
+        """Return the settings as a mapping, to be written under `api`."""
         tree: dict[str, object] = {}
         for key, text in self.api.items():
             value: object = text == "true" if text in ("true", "false") else int(text)
@@ -80,7 +80,7 @@ def _read(text: str) -> ProjectSettings:
 
 
 def _section(text: str, opening: re.Pattern[str]) -> str:
-    """Return the text between the braces of a section in the file, or ""."""
+    """Return the text between the braces of a section in the file. Return "" if there is no such section."""
     begin = opening.search(text)
     if begin is None:
         return ""

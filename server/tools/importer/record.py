@@ -1,9 +1,9 @@
-"""Record of earlier imports, with which the next import distinguishes edits in the site from changes in the
-source.
+"""Record of earlier imports. With this record, the next import can distinguish edits in the site from changes
+in the source.
 
 .bifolio/imports.json contains two digests for each file: a digest of the file's content in the source, and a
-digest of the file that was written. If the record is missing, a file is treated as edited unless it is
-identical to the content in the source.
+digest of the file that was written. If the record is missing, every file that differs from the source is
+treated as edited.
 """
 
 import hashlib
@@ -23,7 +23,9 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class ImportedDigests:
-    """Digests of a file's content in the source, and of the file that was written."""
+    """Two digests for one file: a digest of its content in the source, and a digest of the file that was
+    written.
+    """
 
     source: str
     file: str
@@ -70,7 +72,7 @@ def stream_digest(file: IO[bytes]) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """Return the digest of a file, or None if it is missing."""
+    """Return the digest of a file. Return None if the file is missing."""
     try:
         with path.open("rb") as file:
             return stream_digest(file)

@@ -1,8 +1,8 @@
-"""Conversion of the schemas in a source, and merging them into a site.
+"""Conversion of the schemas in a source, and merging of these schemas into a site.
 
-A schema does not change, except that attributes added by Strapi are removed and content types and components
-get Bifolio's uids. Unsupported attributes and schemas are omitted, together with everything that depends on
-them.
+Schemas are imported unchanged, with two exceptions: attributes that Strapi itself adds are removed, and
+content types and components get Bifolio's uids. Unsupported attributes and schemas are omitted, together with
+everything that depends on them.
 """
 
 import re
@@ -63,8 +63,8 @@ class Fitted:
 
 
 def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
-    """Return Bifolio's uid for each content type and component, by Strapi's uid. For example,
-    `api::blog.article` becomes `api::article.article`.
+    """Return Bifolio's uid for each content type and component. The keys are Strapi's uids. For example,
+    `api::blog.article` is mapped to `api::article.article`.
     """
     found = {}
     for schema in schemas:
@@ -76,7 +76,9 @@ def our_uids(schemas: Sequence[Shape]) -> dict[str, str]:
 
 
 def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str, Json]:
-    """Return the content types and components by Bifolio's uid, in the same form as in schema.json files."""
+    """Return the schemas of content types and components, in the form of schema.json files. The keys are
+    Bifolio's uids.
+    """
     found = {}
     for schema in schemas:
         uid = str(schema["uid"])
@@ -95,8 +97,8 @@ def clean_schemas(schemas: Sequence[Shape], uids: Mapping[str, str]) -> dict[str
 
 
 def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportNotes) -> None:
-    """Add a note for each attribute that the Strapi project has added to users, because these attributes are
-    not imported.
+    """Add a note for each attribute that the Strapi project has added to users. These attributes are not
+    imported.
     """
     found: Mapping[str, Shape] = next(
         (schema["attributes"] for schema in schemas if schema["uid"] == USER), {}
@@ -112,7 +114,8 @@ def note_users(schemas: Sequence[Shape], uids: Mapping[str, str], notes: ImportN
             notes.add(USER, f'"{name}" is one-way; to import it into {other}, make it two-way in Strapi')
 
 
-# Python types of the keys in a schema. All other rules are checked when the schema files are read.
+# The required Python type for each key in a schema. All other rules are checked when the schema files are
+# read.
 _SHAPES: Mapping[str, type] = {"info": dict, "options": dict, "pluginOptions": dict, "attributes": dict}
 _PARTS: Mapping[str, type] = {
     "type": str, "target": str, "relation": str, "component": str, "components": list, "pluginOptions": dict,
@@ -167,7 +170,7 @@ def fit(
 ) -> tuple[Merge, Fitted]:
     """Merge schemas into the site at `root`. `begin` is a function that creates the merge.
 
-    Invalid schemas are omitted, and noted in the report. Raises SetupError if the site's own files contain
+    Invalid schemas are omitted, and the report lists them. Raises SetupError if the site's own files contain
     errors.
     """
     left = {uid: dict(schema) for uid, schema in schemas.items()}
@@ -230,8 +233,8 @@ def _remove_unsupported(schemas: dict[str, Json], notes: ImportNotes) -> None:
 
 
 def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
-    """Return the reason why an attribute is not supported, as the end of a sentence, or "" if the attribute
-    is supported.
+    """Return the reason why an attribute is not supported, as the end of a sentence. Return "" if the
+    attribute is supported.
     """
     kind, target = attribute.get("type"), attribute.get("target")
     if kind not in ATTRIBUTE_TYPES and kind != CUSTOM_FIELD:
@@ -242,7 +245,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema and all attributes that refer to it."""
+    """Remove a schema, and all attributes that refer to it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

@@ -15,21 +15,21 @@ from server.schema.model import USER
 from server.tools.importer.project_config import NO_SETTINGS, ProjectSettings
 
 Json = dict[str, Any]
-Say = Callable[
-    [str, int, int], None
-]  # reports progress: the name of the step, the number of items done, the total
+# reports progress: the name of the step, the number of items done, the total
+Say = Callable[[str, int, int], None]
 Roles = Mapping[str, Mapping[str, Sequence[str]]]  # role → subject → actions
 Shape = Mapping[str, Any]  # one schema, in the same form as in schema.json
-# (uid of the content type or component, attribute name, attribute definition, data of the row) → targets
+# returns an attribute's targets; the arguments are the uid of the content type or component, the attribute's
+# name, the attribute's definition and the data of the row
 ResolveRelation = Callable[[str, str, Shape, Mapping[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One row in the source, which is a document version in one locale. If the content type has no locales,
-    the locale is "".
+    """One row in the source, which is a version of a document in one locale. The locale is "" if the content
+    type has no locales.
 
-    In `tree`, relations are documentIds, and media are paths relative to uploads/.
+    In `tree`, relations are represented by documentIds, and media by paths relative to uploads/.
     """
 
     uid: str
@@ -44,8 +44,8 @@ class SourceVersion:
 
 @dataclass(frozen=True, slots=True)
 class SourceUpload:
-    """A media file. `path` is relative to uploads/. `origin` is the place from which to fetch the file's
-    bytes.
+    """A media file. `path` is relative to uploads/. `origin` is the place from which the file's content can
+    be fetched.
     """
 
     path: str
@@ -61,12 +61,14 @@ class SourceUpload:
 
 @dataclass(slots=True)
 class ImportNotes:
-    """Notes about content that is missing or was changed, grouped by subject. Repeated notes are counted."""
+    """Notes for the report about content that is missing or was changed, grouped by subject. Identical notes
+    are counted.
+    """
 
     found: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def add(self, subject: str, sentence: str, count: int = 1) -> None:
-        """Add a note about a subject. `count` is how often the note applies."""
+        """Add a note about a subject. `count` is the number of cases to which the note applies."""
         sentences = self.found.setdefault(subject, {})
         sentences[sentence] = sentences.get(sentence, 0) + count
 
@@ -78,7 +80,7 @@ class ImportNotes:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content to import: schemas by uid, document versions in order, and uploads."""
+    """The content to import: the schemas by uid, the document versions in order, and the media files."""
 
     title: str
     schemas: Mapping[str, Shape]
@@ -100,14 +102,14 @@ class SourceReader(Protocol):
         """Return the content to import, without the contents of media files. Raises SetupError."""
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Copy some uploads to a folder. Raises SetupError."""
+        """Copy the given media files to a folder. Raises SetupError."""
 
 
 def tree_of(
     schemas: Mapping[str, Shape], uid: str, data: Mapping[str, Any], resolve: ResolveRelation
 ) -> Json:
-    """Convert a row or component to the form in which a file contains it. `resolve` is a function that
-    returns the targets of a relation or media attribute.
+    """Convert a row or component to the form in which a file contains it. The function `resolve` returns the
+    targets of a relation or media attribute.
 
     Attributes that are missing in the data are omitted. For example, data from the API contains no passwords.
     """
@@ -141,8 +143,8 @@ def _components(schemas: Mapping[str, Shape], uid: str, value: Any, resolve: Res
 
 
 def _mappings(value: Any) -> list[Json]:
-    """Return the components in a value as mappings. Raises ValueError if the value is not a component or a
-    list of components.
+    """Return the components in a value. Raises ValueError if the value is neither a component nor a list of
+    components.
     """
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise ValueError("a component that is not an object")
@@ -159,7 +161,7 @@ def read_version(
 ) -> SourceVersion | None:
     """Convert a row to a version.
 
-    If the row's id, locale or a timestamp is invalid, add a note and return None.
+    If the row's id, its locale or one of its timestamps is invalid, add a note to the report and return None.
     """
     document_id, locale = data.get("documentId"), data.get("locale") or ""
     timestamps = [data.get(name) for name in ("createdAt", "updatedAt", "publishedAt")]
@@ -189,7 +191,7 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 def is_derived(attribute: Shape) -> bool:
     """Return whether a relation is stored on the other side.
 
-    A relation to users is never stored on the other side, because users have no files.
+    A relation to users is never stored on the users' side, because users have no files.
     """
     return ("mappedBy" in attribute or "morphBy" in attribute) and attribute.get("target") != USER
 

@@ -1,6 +1,7 @@
-"""Import of media files to content/uploads/. For each media file, a description is also written.
+"""Import of media files to content/uploads/. A description is written for each media file.
 
-The name of a file is the last part of the media file's URL, so that its URL does not change.
+A media file is named after the last part of its URL in the source, so that this part of the URL does not
+change.
 """
 
 import re
@@ -46,8 +47,8 @@ def read_upload(
     size: int | None = None,
     digest: str | None = None,
 ) -> SourceUpload | None:
-    """Convert a media file's row to an upload. If its name can't be used in a site, add a note and return
-    None.
+    """Convert a media file's row to an upload. If its name can't be used in a site, add a note to the report
+    and return None.
     """
     ending = str(data.get("ext") or "")
     path = file_name(data)
@@ -84,8 +85,8 @@ def site_path(upload: SourceUpload) -> str:
 
 
 def description(upload: SourceUpload) -> dict[str, Tree]:
-    """Return the description of an upload. The description contains publishedAt only if this differs from
-    updatedAt.
+    """Return the description of an upload. The description contains publishedAt only if this is different
+    from updatedAt.
     """
     published = upload.published if upload.published != upload.updated else None
     timestamps = known_timestamps(upload.created, upload.updated, published)
@@ -93,7 +94,7 @@ def description(upload: SourceUpload) -> dict[str, Tree]:
 
 
 def merge_uploads(merge: Merge, source: Source, reader: SourceReader, folder: Path | None, say: Say) -> None:
-    """Merge all media files and their descriptions into the site. The media files that are needed are
+    """Merge all media files and their descriptions into the site. Media files that are not up to date are
     downloaded to `folder`.
     """
     merge.of(UPLOAD).documents = len(source.uploads)

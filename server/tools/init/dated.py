@@ -1,5 +1,5 @@
-"""Pages whose file names contain a date and a slug, as in Jekyll and Docusaurus. An example is
-`2024-01-31-hello.md`.
+"""Pages whose file names contain a date and a slug, such as `2024-01-31-hello.md`. Jekyll and Docusaurus use
+such names.
 
 These files can also be in folders for years and months, as in `2024/01/2024-01-31-hello.md`.
 """
@@ -22,8 +22,8 @@ _TYPES = frozenset({"date", "datetime", "string", "uid"})
 
 
 def with_dates(group: PageGroup) -> PageGroup | None:
-    """Return the group with the dates and slugs from its file names as values. If too few names contain a
-    date, return None.
+    """Return the group with the dates and slugs from its file names added as values. Return None if too few
+    names contain a date.
     """
     if group.single or dated_share(group) < MIN_DATED_SHARE:
         return None
@@ -41,8 +41,8 @@ def dated_share(group: PageGroup) -> float:
 
 
 def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> str:
-    """Return the option `fileName` for a group with dates. If most files are in folders for dates, the
-    pattern contains these folders.
+    """Return the option `fileName` for a group with dates. The pattern contains folders for dates if most
+    files are in such folders.
     """
     if not any(found.name == "date" and found.schema["type"] in DATE_TYPES for found in attributes):
         return PATTERN
@@ -52,8 +52,8 @@ def file_name_pattern(group: PageGroup, attributes: list[ProposedAttribute]) -> 
 
 
 def _folders(member: PageMember) -> str:
-    """Return the folders of a file as a pattern that refers to the file's date. If the folders do not match
-    the date, return "".
+    """Return the folders of a file as a pattern in which the parts of the file's date are replaced by
+    placeholders. Return "" if the folders do not match the date.
     """
     above = member.name.split("/")[:-1]
     date = str(_read(member).get("date", ""))
@@ -66,10 +66,10 @@ def _read(member: PageMember) -> dict[str, Tree]:
 
 
 def of_names(attributes: list[ProposedAttribute], group: PageGroup) -> list[ProposedAttribute] | None:
-    """Return the attributes, with `date` and `slug` made optional, because the file name can provide these
-    values.
+    """Return the attributes, with `date` and `slug` no longer required, because the file name can provide
+    their values.
 
-    Returns None if the type of `date` or `slug` is unsuitable.
+    Return None if `date` or `slug` has a type that can't be used in file names.
     """
     by_name = {found.name: found for found in attributes}
     if any(by_name[key].schema["type"] not in _TYPES for key in _KEYS):

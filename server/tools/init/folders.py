@@ -1,8 +1,9 @@
-"""Folders of pages: the site generator's base folder, the folders inside the base folder, and folders for
-locales.
+"""Folders that contain pages: the site generator's base folder, the folders inside the base folder, and
+folders for locales.
 
-The base folder has a conventional name: `src/content` (Astro), `content` (Hugo) or `src` (Eleventy). It is
-next to the site generator's settings. If there is no such folder, the root folder is the base.
+The base folder has a name that the site generator expects: `src/content` (Astro), `content` (Hugo) or `src`
+(Eleventy). It is next to the site generator's settings. If there is no folder with such a name, the root
+folder is the base folder.
 """
 
 import re
@@ -24,21 +25,20 @@ _DEFAULT = re.compile(
     r"""(?:defaultLocale|defaultContentLanguage|default_language|^lang)['"]?\s*[:=]\s*['"]?([\w-]+)""", re.M
 )
 SECTIONS = "_index"
-_MIN_TERMS = 3  # A folder with fewer section pages does not get a separate content type.
+_MIN_TERMS = 3  # A folder gets a separate content type only if it has at least this number of section pages.
 _DOCUMENTATION = frozenset({"docs", "blog", "i18n"})  # content folders of Docusaurus and MkDocs
-LISTS = frozenset(
-    {"docs", "blog", "posts", "_posts", "articles", "news"}
-)  # folders that will probably contain more pages later
+# folders that will probably contain more pages later
+LISTS = frozenset({"docs", "blog", "posts", "_posts", "articles", "news"})
 _DOCUMENTATION_CONFIGS = ("docusaurus.config.js", "docusaurus.config.ts", "mkdocs.yml", "mkdocs.yaml")
 
 
 @dataclass(frozen=True)
 class PageFolder:
-    """A folder of pages inside a base folder. The pages' group is named after this folder. "" is the base
-    folder itself.
+    """A folder with pages inside a base folder. The pages' group is named after this folder. The name ""
+    stands for the base folder itself.
 
-    The name can contain `{locale}`, which represents one folder for each locale. SECTIONS represents Hugo's
-    section pages.
+    The name can contain `{locale}`, which stands for a folder for each locale. The name SECTIONS stands for
+    Hugo's section pages.
     """
 
     base: str
@@ -70,13 +70,15 @@ class TreeFolders:
 
     @property
     def has_only_locales(self) -> bool:
-        """Whether the root folder contains folders for locales, but no other folders and no settings."""
+        """Whether the root folder contains folders for locales, but no other folders and no settings of a
+        site generator.
+        """
         parent = self._locale_parents.get("")
         return bool(parent and parent.pure) and not any((self.root / name).is_file() for name in _CONFIGS)
 
     @cached_property
     def default_locale(self) -> str | None:
-        """The default locale in the site generator's settings, or None."""
+        """The default locale from the site generator's settings. None if there is none."""
         for project in sorted(self.projects):
             for name in _CONFIGS:
                 try:
@@ -94,7 +96,9 @@ class TreeFolders:
 
     @cached_property
     def _lists(self) -> frozenset[tuple[str, str]]:
-        """The folders such as `blog` or `docs` inside folders for locales, each with its parent folder."""
+        """The folders with lists of pages, such as `blog` or `docs`, that are inside folders for locales.
+        Each is returned with its parent folder.
+        """
         names: dict[tuple[str, str], set[str]] = defaultdict(set)
         for path in self.paths:
             parent = self._parent_of(path)
@@ -105,8 +109,8 @@ class TreeFolders:
 
     @cached_property
     def _taxonomies(self) -> frozenset[str]:
-        """The Hugo folders that contain only section pages, such as `authors`. Each section page describes
-        one term.
+        """The Hugo folders that contain only section pages, such as `authors`. Each section page in them
+        describes one term, such as one author.
         """
         terms: dict[str, set[str]] = defaultdict(set)
         others = set()
@@ -133,13 +137,13 @@ class TreeFolders:
             start = f"{found}/" if found else ""
             folder = start + path[len(start) :].partition("/")[0]
             around = self._locale_parents.get(folder)
-            # Folders next to the folders for locales belong to the same base.
+            # Folders next to the folders for locales have the same base folder.
             return (
                 folder
                 if around and path.count("/") > folder.count("/") + 1 and self._mixed(around)
                 else found
             )
-        # If each locale has a separate project, the parent folder of these projects is the base.
+        # If each locale has its own project, the base folder is the parent folder of these projects.
         project = self._project(f"{parent.folder}/." if parent.folder else ".")
         found = self._known_base(path, project) or project
         below = parent.folder[len(found) + 1 if found else 0 :] if parent.folder != found else ""
@@ -149,7 +153,7 @@ class TreeFolders:
         return parent.folder if own else found
 
     def _mixed(self, parent: LocaleParent) -> bool:
-        """Return whether a folder contains both folders for locales and folders with other pages."""
+        """Return whether a folder contains both folders for locales and folders that contain other pages."""
         return not (parent.pure or parent.translated)
 
     def _parent_of(self, path: str) -> LocaleParent | None:
@@ -162,8 +166,8 @@ class TreeFolders:
         return next(p for n in range(len(parts) - 1, -1, -1) if (p := "/".join(parts[:n])) in self.projects)
 
     def _known_base(self, path: str, project: str) -> str | None:
-        """Return the base folder that is conventional for the project's site generator. If the path is
-        outside this folder, return None.
+        """Return the base folder that the project's site generator expects. Return None if the path is
+        outside this folder.
         """
         start = f"{project}/" if project else ""
         for base in (*_BASES, *DATA_BASES):
@@ -176,7 +180,7 @@ class TreeFolders:
         return None
 
     def _generator_base(self, path: str) -> str:
-        """Return the base folder for a path, without considering folders for locales."""
+        """Return the base folder for a path, ignoring folders for locales."""
         project = self._project(path)
         known = self._known_base(path, project)
         if known is not None:
@@ -185,8 +189,8 @@ class TreeFolders:
         return nested[0] if nested else project
 
     def content_folder(self, path: str) -> str | None:
-        """Return the content folder that contains a path, such as `content`. If there is none,
-        return None.
+        """Return the content folder that contains a path, such as `content`. Return None if the path is not
+        in a content folder.
         """
         base = self._generator_base(path)
         if base not in self.projects:
@@ -199,7 +203,7 @@ class TreeFolders:
         return None
 
     def of(self, path: str) -> PageFolder:
-        """Return the PageFolder to which the page at `path` belongs."""
+        """Return the PageFolder for the page at `path`."""
         base = self.base(path)
         folder, slash, _ = path[len(base) + 1 if base else 0 :].partition("/")
         hugo = is_hugo(base)
@@ -226,7 +230,7 @@ class TreeFolders:
         return PageFolder(base, f"{{locale}}/{inner}" if own else "{locale}")
 
     def is_generator_base(self, base: str) -> bool:
-        """Return whether the site generator determines the name of a base folder, so that the name does not
+        """Return whether a base folder has a name that the site generator requires. Such a name does not
         describe the pages.
         """
         return base in self.projects or f"/{base}".endswith(
@@ -240,17 +244,17 @@ class TreeFolders:
 
 
 def is_hugo(base: str) -> bool:
-    """Return whether a base folder belongs to Hugo, and therefore has sections."""
+    """Return whether a base folder belongs to a Hugo site, which has sections."""
     return base.rpartition("/")[2] == "content" and not base.endswith("src/content")
 
 
 def is_vitepress(root: Path) -> bool:
-    """Return whether VitePress uses a folder, so that every Markdown file in the folder is a page."""
+    """Return whether a folder belongs to a VitePress site, in which every Markdown file is a page."""
     return (root / ".vitepress").is_dir()
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group paths of pages by page folder."""
+    """Group the paths of pages by page folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

@@ -1,5 +1,5 @@
-"""Groups of pages. There is one group for each proposed content type, with the patterns that
-match its files.
+"""Groups of pages. There is one group for each proposed content type, with the patterns that match the type's
+files.
 """
 
 import os
@@ -22,15 +22,15 @@ from server.tools.init.locale_folders import are_locales, is_locale
 from server.tools.init.scan import MarkdownPage
 
 NO_CONTENT = frozenset({"_drafts", "_data"})
-MAX_SINGLES = 5  # If a base folder directly contains more pages, they become a collection.
-# The locale of files without a locale, if the same documents also have English files.
+MAX_SINGLES = 5  # If a base folder directly contains more pages than this, they become a collection type.
+# The locale of files whose names contain no locale, if the same documents also have English files.
 UNKNOWN_LOCALE = "und"
 
 
 @dataclass(frozen=True)
 class PageMember:
-    """A page in a group. The group's patterns determine the page's name and locale. None represents the
-    default locale.
+    """A page in a group. The group's patterns determine the page's name and locale. The locale None stands
+    for the default locale.
     """
 
     page: MarkdownPage
@@ -60,8 +60,8 @@ class PageGroup:
 
 @dataclass(frozen=True)
 class PageTree:
-    """All groups, and all locales (the default locale first). It also contains the pages that were omitted,
-    and the reasons.
+    """All groups, and all locales, beginning with the default locale. It also contains the pages that were
+    omitted, each with the reason.
     """
 
     groups: tuple[PageGroup, ...]
@@ -70,8 +70,8 @@ class PageTree:
 
 
 def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] = ()) -> PageTree:
-    """Group the pages in a folder. `named` are the locales given on the command line, of which the first is
-    the default.
+    """Group the pages in a folder. `named` contains the locales given on the command line, beginning with the
+    default locale.
     """
     left = {path: "is a draft, which would become public" for path in pages if is_draft(path)}
     left.update({path: "its name starts with _" for path in pages if is_partial(path)})
@@ -97,8 +97,8 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return the pages by folder. If `index.md` is the only page in its folder, the page is assigned to the
-    parent folder.
+    """Return the pages by folder. If `index.md` is the only page in its folder, it is assigned to the parent
+    folder.
     """
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
@@ -108,8 +108,8 @@ def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageF
 
 
 def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
-    """Return whether a folder contains only its index page. The page may exist in several locales, as in
-    about/index.md and about/index.fr.md.
+    """Return whether a folder contains only its index page. This page may exist in several locales, for
+    example as about/index.md and about/index.fr.md.
     """
     folder = page_folder.folder.removeprefix("{locale}/")
     if not folder or folder in LISTS or folder == SECTIONS:
@@ -125,7 +125,7 @@ def _is_lone(page_folder: PageFolder, paths: Iterable[str]) -> bool:
 
 
 def is_draft(path: str) -> bool:
-    """Return whether a page is inside a folder for drafts or for data."""
+    """Return whether a page is inside a folder for drafts or a folder for data."""
     return any(part in NO_CONTENT for part in path.split("/")[:-1])
 
 
@@ -135,7 +135,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return the groups of Hugo's section pages. A document is named after the folder that contains its
+    """Return the groups for Hugo's section pages. A document is named after the folder that contains its
     `_index.md`.
     """
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}
@@ -164,7 +164,9 @@ def _commonest(patterns: Counter[str]) -> tuple[str, ...]:
 
 
 def _collection(folders: TreeFolders, page_folder: PageFolder, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for one folder, which may contain folders for locales or be inside such folders."""
+    """Return the group for one page folder. There may be folders for locales inside the folder, or the folder
+    may be inside folders for locales.
+    """
     folder, start = page_folder.folder, page_folder.start
     if "{locale}" in folder:
         inner = folder.partition("/")[2]
@@ -197,7 +199,7 @@ def _joined(one: PageGroup, other: PageGroup) -> PageGroup:
 
 
 def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> bool:
-    """Return whether the folders for locales contain pages with the same names as pages in their parent
+    """Return whether the folders for locales contain pages that have the same names as pages in their parent
     folder.
     """
     inside = {p.path[len(here) :] for p in pages}
@@ -205,9 +207,7 @@ def _translate(here: str, locales: Iterable[str], pages: list[MarkdownPage]) -> 
 
 
 def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group whose pages are in a folder for each locale, with the pattern
-    START{locale}/INNER/{name}.
-    """
+    """Return a group whose pages are in folders for locales. The pattern is START{locale}/INNER/{name}."""
     members, patterns = [], Counter[str]()
     inner = inner or _common_list(start, pages)
     below, index = f"{inner}/" if inner else "", _index_of(pages)
@@ -225,8 +225,8 @@ def _localized_group(folder: str, start: str, inner: str, pages: list[MarkdownPa
 
 
 def _common_list(start: str, pages: list[MarkdownPage]) -> str:
-    """Return the list folder that all locales have, such as `docs` for en/docs/ and fr/docs/. If there is
-    none, return "".
+    """Return the list folder that exists in all locales, such as `docs` for en/docs/ and fr/docs/. Return ""
+    if there is none.
     """
     inside = {page.path[len(start) :].partition("/")[2].partition("/")[0] for page in pages}
     common = next(iter(inside))
@@ -234,8 +234,8 @@ def _common_list(start: str, pages: list[MarkdownPage]) -> str:
 
 
 def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return the group for a single page that is in folders for locales, with a pattern such as
-    START{locale}/about/index.md.
+    """Return the group for a single page whose versions are in folders for locales. The pattern is, for
+    example, START{locale}/about/index.md.
     """
     below = [page.path[len(start) :].partition("/") for page in pages]
     patterns = dict.fromkeys(f"{start}{{locale}}/{rest}" for _, _, rest in below)
@@ -244,7 +244,7 @@ def _single_in_locales(start: str, inner: str, pages: list[MarkdownPage]) -> Pag
 
 
 def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
-    """Return a group in which only the file names contain locales, as in a.md, a.fr.md and a/index.fr.md."""
+    """Return a group in which only the file names can contain locales, such as a.fr.md or a/index.fr.md."""
     stems, index = {os.path.splitext(page.path)[0] for page in pages}, _index_of(pages)
     bundles = {
         os.path.dirname(stem)
@@ -273,7 +273,9 @@ def _plain(folder: str, here: str, pages: list[MarkdownPage]) -> PageGroup:
 
 
 def _are_by_letter(names: list[str]) -> bool:
-    """Return whether nearly all files are in folders for first letters, as in a/aave and b/babel."""
+    """Return whether nearly all files are in folders named after their first letter, as in a/aave and
+    b/babel.
+    """
     below = [name for name in names if _is_below_its_initial(name)]
     return len({name[0] for name in below}) > 2 and len(below) >= 0.9 * len(names)
 
@@ -283,15 +285,15 @@ def _is_below_its_initial(name: str) -> bool:
 
 
 def _index_of(pages: Iterable[MarkdownPage]) -> str:
-    """Return the name of files that are the only page in their folder: `index`, or Hugo's `_index` if all
-    such pages have this name.
+    """Return the name of the files that are the only page in their folder. It is `_index` (as in Hugo) if all
+    of these files have this name, otherwise `index`.
     """
     names = {os.path.basename(page.path).partition(".")[0] for page in pages}
     return SECTIONS if names == {SECTIONS} else "index"
 
 
 def _suffix(stem: str, stems: Iterable[str]) -> str | None:
-    """Return the locale at the end of a file name. Return None unless there is also a file with the same name
+    """Return the locale at the end of a file name. Return None if there is no file with the same name but
     without the locale.
     """
     base, dot, last = stem.rpartition(".")
@@ -300,7 +302,7 @@ def _suffix(stem: str, stems: Iterable[str]) -> str | None:
 
 def _top(root: Path, page_folder: PageFolder, pages: list[MarkdownPage]) -> list[PageGroup]:
     """Return the groups for the pages directly in a base folder. Normally, each page becomes a single type.
-    If there are many pages, they become one collection instead.
+    If there are more than MAX_SINGLES pages, they become one collection type instead.
     """
     plain = _plain("pages", page_folder.start, pages)
     nothing_else = not page_folder.base and _holds_nothing_else(root, pages)
@@ -331,8 +333,8 @@ def _single(name: str, members: list[PageMember]) -> PageGroup:
 
 
 def _default_locale(found: Iterable[str], groups: Iterable[PageGroup]) -> str:
-    """Return the default locale if none is configured: English, or if there is no English, the locale with
-    the most documents.
+    """Return the default locale if none is configured. This is English if it exists, otherwise the locale
+    with the most documents.
     """
     counts: Counter[str | None] = Counter()
     for each in groups:

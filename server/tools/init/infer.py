@@ -1,6 +1,6 @@
 """Inference of attributes from the values in all files of a group.
 
-A value that would change if it were parsed as a number (1.10, 01234) or boolean (NO) is treated as text.
+If a value would change when it is parsed as a number (1.10, 01234) or boolean (NO), it is treated as text.
 After a type has been chosen for an attribute, every value is parsed as that type. If a value is invalid, the
 attribute gets the type `json` instead.
 """
@@ -22,14 +22,14 @@ from server.tools.init.kinds import OWN_TEXTS, KeyValues, Made, collection_type,
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 MIN_RELATED_SHARE = (
-    0.9  # In a relation, at least this share of the distinct values must be the names of documents.
+    0.9  # A relation is inferred only if at least this share of the distinct values are names of documents.
 )
-MAX_KEYS = 100  # If data files have more keys in total, they are treated as maps.
+MAX_KEYS = 100  # If the data files contain more different keys than this, they are treated as maps.
 
 
 @dataclass(frozen=True)
 class ProposedAttribute:
-    """A proposed attribute: its schema, the number of files with a value, and notes."""
+    """A proposed attribute: its schema, the number of files in which it has a value, and notes."""
 
     name: str
     schema: Mapping[str, Any]
@@ -37,14 +37,15 @@ class ProposedAttribute:
     notes: tuple[str, ...] = ()
 
 
-Names = Mapping[str, frozenset[str]]  # document names by uid of the content type
+# The keys are uids of content types, and the values are the names of their documents.
+Names = Mapping[str, frozenset[str]]
 
 
 def attributes_of(
     group: PageGroup, names: Names, uid: str
 ) -> tuple[list[ProposedAttribute], ProposedAttribute | None]:
-    """Return the attributes of the content type `uid`, and separately the attribute that contains all other
-    keys, or None.
+    """Return the attributes of the content type `uid`. Also return the attribute that contains all other
+    keys, or None if there are no other keys.
     """
     keys = Counter(key for m in group.members for key in m.page.tree)
     good = [key for key in keys if _NAME.fullmatch(key) and key not in RESERVED_FIELDS]
@@ -71,8 +72,8 @@ def attributes_of(
 
 
 def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
-    """Return whether data files are maps, in which each key is an entry (such as a word or a place) instead
-    of an attribute.
+    """Return whether the data files are maps. In a map, each key is an entry (such as a word or a place) and
+    not an attribute.
     """
     files = len(group.members)
     if any(member.page.path.endswith(MARKDOWN) for member in group.members):
@@ -81,9 +82,7 @@ def _are_maps(group: PageGroup, keys: Mapping[str, int]) -> bool:
 
 
 def _other_keys(group: PageGroup, others: Collection[str], taken: Collection[str]) -> ProposedAttribute:
-    """Return the attribute that contains all other keys. It is called `data`, or has a different name if
-    `data` is already taken.
-    """
+    """Return the attribute that contains all other keys. It is named `data`, unless `data` is in `taken`."""
     name = next(n for n in chain(("data", "extra"), map("data{}".format, count(2))) if n not in taken)
     files = sum(any(key in member.page.tree for key in others) for member in group.members)
     shown = (
@@ -118,8 +117,8 @@ def _why_refused(schema: Mapping[str, Any], key: KeyValues) -> str:
 
 
 def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
-    """Return a relation to the content type whose documents are named by the key's values. If there is none,
-    return None.
+    """Return a relation to the content type whose documents have the key's values as their names. Return None
+    if there is no such content type.
     """
     entries = _entries(key)
     if key.name in OWN_TEXTS or not entries or not all(isinstance(entry, str) for _, entry in entries):
@@ -140,8 +139,8 @@ def _relation(key: KeyValues, names: Names, uid: str) -> Made | None:
 
 
 def _why_no_relation(key: KeyValues, names: Names) -> list[str]:
-    """If the key has the name of a content type but its values are not names of documents, return a note
-    about this. Otherwise, return no notes.
+    """Return a note if the key has the name of a content type, but its values are not the names of documents.
+    Otherwise, return no notes.
     """
     texts = [id_of_reference(str(entry)) for _, entry in _entries(key) if isinstance(entry, str)]
     stays = "a list of strings" if any(isinstance(value, list) for _, value in key.values) else "text"
@@ -158,8 +157,8 @@ def _entries(key: KeyValues) -> list[tuple[PageMember, Tree]]:
 
 
 def _alike(name: str, target: str) -> bool:
-    """Return whether a key's name suggests a relation to a content type, as `author`, `authors` and
-    `relatedAuthors` do for `author`.
+    """Return whether a key's name suggests a relation to a content type. For example, `author`, `authors` and
+    `relatedAuthors` suggest a relation to `author`.
     """
     singular = target.rpartition(".")[2].replace("-", "").lower()
     bare = name.replace("-", "").replace("_", "").lower()
@@ -167,8 +166,8 @@ def _alike(name: str, target: str) -> bool:
 
 
 def _with_locales(group: PageGroup, found: ProposedAttribute, keys: Collection[str]) -> ProposedAttribute:
-    """Return the attribute. If the values of the given keys differ between two locales, the attribute is
-    marked as localized.
+    """Return the attribute. It is marked as localized if a document has different values for the given keys
+    in two locales.
 
     Relations and uids are always localized, so their schema does not contain this option.
     """

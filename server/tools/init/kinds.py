@@ -16,18 +16,17 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# Key names, such as those whose values look like numbers but are texts.
-_VERSION = re.compile(
-    "version", re.IGNORECASE
-)  # 1.10 is not the same version as 1.1, but 7 may be the number of a format
+# Patterns and lists of key names. For example, some keys have values that look like numbers but are texts.
+# 1.10 is not the same version as 1.1, but 7 may be the number of a format
+_VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})
 OWN_TEXTS = frozenset({"title", "name", "slug", "url", "permalink", "key", "path", "layout"})
 _PEOPLE_AND_PICTURES = "author authors by creator editor image cover icon logo locale lang language"
 _LABELS = frozenset({"categories", "keywords", "tag", "tags", "topic", "topics"})
 _OPEN = frozenset(_PEOPLE_AND_PICTURES.split()) | _LABELS
-MAX_STRING_CHARS = 255  # With a longer value, the attribute becomes a `text`.
-MIN_ENUMERATION_VALUES = 5  # With fewer values, no enumeration is inferred.
+MAX_STRING_CHARS = 255  # If a value is longer, the attribute becomes a `text`.
+MIN_ENUMERATION_VALUES = 5  # An enumeration is inferred only from at least this many values.
 MAX_CHOICES = 10  # maximum number of values in an enumeration
 NO_VALUE = "no file has a value"
 
@@ -53,7 +52,7 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """Those values that are texts or numbers, as strings."""
+        """The values that are texts or numbers, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 
@@ -61,7 +60,9 @@ Made = tuple[dict[str, Any], list[str]]  # an attribute's schema, and notes abou
 
 
 def scalar_type(key: KeyValues) -> Made | None:
-    """Return the attribute type if all values are scalars. Otherwise, return None."""
+    """Return the attribute type for a key whose values are all scalars. Return None if a value is not a
+    scalar.
+    """
     values = [value for _, value in key.values]
     if not all(isinstance(v, str | int) for v in values):
         return None
@@ -82,8 +83,8 @@ def _is_integer(key: KeyValues) -> bool:
 
 
 def _is_float(key: KeyValues) -> bool:
-    """Return whether all values are numbers that do not change when they are parsed and printed. For example,
-    1.5 does not change, but 1.10 does.
+    """Return whether all values are numbers that stay the same when they are parsed and printed. For example,
+    1.5 stays the same, but 1.10 becomes 1.1.
     """
     same = (repr(float(t)) == t if _FLOAT.fullmatch(t) else _INTEGER.fullmatch(t) for t in key.texts)
     return _is_number(key) and not _VERSION.search(key.name) and all(same)
@@ -114,8 +115,8 @@ def _is_mail(key: KeyValues) -> bool:
 
 
 def _is_uid(key: KeyValues) -> bool:
-    """Return whether the attribute can be a `uid`: all values must be valid slugs, and unique
-    in each locale.
+    """Return whether the attribute can be a `uid`. For this, all values must be valid slugs, and must be
+    unique in each locale.
     """
     seen = {(m.locale, str(v)) for m, v in key.values}
     return key.name == "slug" and len(seen) == len(key.values) and all(map(_UID.fullmatch, key.texts))
@@ -132,8 +133,8 @@ _KINDS: tuple[tuple[str, Callable[[KeyValues], bool]], ...] = (
 
 
 def _text(key: KeyValues) -> Made:
-    """Return an enumeration if there are only a few different values, which are repeated. Otherwise, return a
-    text type.
+    """Return an enumeration if there are only a few different values and they are repeated. Otherwise, return
+    a text type.
     """
     counts = Counter(key.texts)
     few = MIN_ENUMERATION_VALUES <= len(key.texts) >= 2.5 * len(counts) and 2 <= len(counts) <= MAX_CHOICES
@@ -160,7 +161,7 @@ def _is_picture(text: str) -> bool:
 
 
 def collection_type(key: KeyValues) -> Made:
-    """Return the attribute type if some values are lists or mappings."""
+    """Return the attribute type for a key with values that are lists or mappings."""
     values = [value for _, value in key.values]
     if all(isinstance(v, list) and not any(isinstance(i, dict | list) for i in v) for v in values):
         changed = sorted({i for v in values for i in v if type(i) is Plain and _changes(i)})
@@ -172,7 +173,7 @@ def collection_type(key: KeyValues) -> Made:
 
 
 def _changes(text: Plain) -> bool:
-    """Return whether a text in a list would change if it were read as a number."""
+    """Return whether a text in a list would become a different value if it were read as a number."""
     try:
         value = typed(text)
     except ValueError:

@@ -1,4 +1,6 @@
-"""Folders for locales: sibling folders that are named after locales and contain similar folders or files."""
+"""Detection of folders for locales, which are folders next to each other that are named after locales and
+contain similar folders or files.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -11,10 +13,11 @@ from server.documents.locale_names import is_language
 
 @dataclass(frozen=True)
 class LocaleParent:
-    """A folder that contains one folder for each of several locales.
+    """A folder that contains a folder for each of several locales.
 
-    `pure` is set if the folder contains no other folders. `translated` is set if the folder itself also
-    contains the same files in the default locale, for example `docs/start.md` next to `docs/fr/start.md`.
+    `pure` is set if the folder contains no other folders. `translated` is set if the folder itself contains
+    the same files in the default locale. For example, there may be `docs/start.md` next to
+    `docs/fr/start.md`.
     """
 
     folder: str
@@ -23,8 +26,8 @@ class LocaleParent:
     translated: bool
 
     def rest(self, path: str) -> str | None:
-        """Return the part of a path after its locale folder. If the path is not inside a locale folder,
-        return None.
+        """Return the part of a path after its locale folder. Return None if the path is not inside a locale
+        folder.
         """
         start = f"{self.folder}/" if self.folder else ""
         if not path.startswith(start):
@@ -41,17 +44,17 @@ def is_locale(name: str) -> bool:
 def are_locales(folders: Iterable[str]) -> bool:
     """Return whether all folders are named after locales.
 
-    If there is only one folder, it must be `en`, because a different name, such as `it`, may have a different
-    meaning.
+    A single folder is accepted only if it is named `en`, because any other name, such as `it`, may have a
+    different meaning.
     """
     names = set(folders)
     return bool(names) and all(map(is_locale, names)) and (len(names) > 1 or names == {"en"})
 
 
 def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Mapping[str, LocaleParent]:
-    """Return the outermost folders that contain locale folders, by path.
+    """Return the outermost folders that contain locale folders. The keys are the paths of these folders.
 
-    `named` are the locales given on the command line.
+    `named` contains the locales given on the command line.
     """
     below: dict[str, list[str]] = defaultdict(list)
     for path in paths:
@@ -74,8 +77,8 @@ def find_locale_parents(paths: Iterable[str], named: Collection[str] = ()) -> Ma
 
 
 def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> LocaleParent | None:
-    """Return a LocaleParent if the folder `parent` contains locale folders. Otherwise, return None. `inside`
-    contains the paths below the folder.
+    """Return a LocaleParent for the folder `parent`. Return None if the folder contains no locale folders.
+    `inside` contains the paths below the folder.
     """
     shapes: dict[str, set[str]] = defaultdict(set)
     files = set()
@@ -92,7 +95,7 @@ def _locale_parent(parent: str, inside: list[str], named: Collection[str]) -> Lo
     alike = {code for code in codes if any(shapes[code] & shapes[other] for other in codes - {code})}
     common = set.union(set(), *(shapes[code] for code in alike))
     if "en" not in alike and any(shape & common for shape in others.values()):
-        alike = set()  # hr/ and it/ next to sales/ are departments, not locales.
+        alike = set()  # For example, hr/ and it/ next to sales/ are departments and not locales.
     own = {f"{name}/{step}" for name, shape in others.items() for step in shape} | files
     chosen = alike | {name for name in shapes if name in named}
     if not chosen:

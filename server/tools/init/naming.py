@@ -1,4 +1,4 @@
-"""Names for proposed content types: English singulars and plurals of folder names."""
+"""Names for proposed content types, derived from folder names: English singulars and plurals."""
 
 import re
 import unicodedata
@@ -9,14 +9,15 @@ import inflection
 
 from server.schema.check import RESERVED_IDS
 
-PageKind = Literal["post", "page", "entry"]  # word for a document if its folder's name is not a plural
+# what to call a document if the name of its folder is not a plural
+PageKind = Literal["post", "page", "entry"]
 
 _POSTS = frozenset({"blog", "post", "posts"})
 _HOME = frozenset({"index", "_index"})
-# Names of folders that can contain anything.
+# Names that say nothing about the contents of a folder.
 _ANYTHING = "app content data pages site source src web website www"
 _CONTAINERS = frozenset(_ANYTHING.split())
-# Singular nouns that are used as names of folders with several things.
+# Singular nouns that people use as names of folders although the folders contain several documents.
 _THINGS = """
 api article author book category chapter city client collection company country course customer doc
 document episode event example exercise faq feature file film gallery game glossary guide image
@@ -29,7 +30,7 @@ _COUNTED = frozenset(_THINGS.split())
 # Nouns without a singular form: one document in `news` is a `news-item`.
 _STUFF = "data equipment feedback hardware media metadata press research software staff"
 _UNCOUNTED = frozenset(_STUFF.split())
-# Singulars that the library gets wrong.
+# Words for which the library returns a wrong singular.
 _PLUS_S = "base cache cookie curve drive glove niche reserve selfie tie wave"
 _PLUS_ES = "bonus canvas lens virus"
 _SINGULARS = {
@@ -49,7 +50,7 @@ _ACRONYMS = frozenset(_ACRONYM_WORDS.split())
 def choose_api_ids(
     folder: str, taken: Iterable[str], *, single: bool = False, kind: PageKind = "page"
 ) -> tuple[str, str]:
-    """Return singular and plural API ids for the content type of a folder. Both ids are not taken yet.
+    """Return a singular and a plural API id for the content type of a folder. Neither id is in `taken`.
 
     If the name of the folder has no plural, `kind` is appended. For example, `about` becomes `about-page`.
     """

@@ -37,10 +37,10 @@ def settings_text(
     *,
     has_history: bool = False,
 ) -> str:
-    """Return the text of a site.yaml in which the public may read the subjects in `readable`. The first
-    locale is the default.
+    """Return the text of a site.yaml that permits the public to read the content types in `readable`. The
+    first locale is the default locale.
 
-    If the files have a git history, timestamps come from git.
+    If the files have a git history, the settings take timestamps from git.
     """
     text, codes = yaml_entry("name", name), list(locales)
     if codes:
@@ -69,9 +69,9 @@ class ProposedType:
     plural: str
     group: PageGroup
     attributes: tuple[ProposedAttribute, ...]
-    other_keys: str | None  # attribute for all keys that are not attributes
+    other_keys: str | None  # name of the attribute that contains all keys without an attribute of their own
     file_name: str | None  # `options.fileName`, if file names contain dates and slugs
-    empty_keys: tuple[str, ...]  # keys that are null in all files; they don't become attributes
+    empty_keys: tuple[str, ...]  # keys that do not become attributes, because they are null in all files
 
     @property
     def uid(self) -> str:
@@ -85,13 +85,13 @@ class ProposedType:
 
     @property
     def draft_key(self) -> DraftKey | None:
-        """The key in front matter that marks a page as a draft, or None."""
+        """The key in front matter that marks a page as a draft. None if there is no such key."""
         return draft_key(member.page for member in self.group.members)
 
     @property
     def has_drafts(self) -> bool:
-        """Whether a file is marked as a draft in a way that Bifolio does not support, so that Bifolio would
-        publish the draft.
+        """Whether a file is marked as a draft in a way that Bifolio does not support. Bifolio would publish
+        such a draft.
         """
         pages = [member.page for member in self.group.members]
         others = [key for key in DRAFT_KEYS if key != self.draft_key]
@@ -110,7 +110,9 @@ class ProposedType:
 
 
 def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
-    """Return the key that marks drafts, which is the first known draft key whose values are all booleans."""
+    """Return the key that marks drafts: the first known draft key whose values are all booleans. Return None
+    if there is none.
+    """
     found = list(pages)
     for key in DRAFT_KEYS:
         values = [page.tree[key.name] for page in found if not is_null(page.tree.get(key.name))]
@@ -121,8 +123,8 @@ def draft_key(pages: Iterable[MarkdownPage]) -> DraftKey | None:
 
 @dataclass(frozen=True)
 class Proposal:
-    """The content types proposed for a folder, the locales (the default locale first), and the files that
-    were omitted.
+    """The proposed content types for a folder, the locales (beginning with the default locale), and the files
+    that were omitted.
     """
 
     types: tuple[ProposedType, ...]
@@ -134,8 +136,8 @@ class Proposal:
 
 
 def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterable[str] = ()) -> Proposal:
-    """Propose content types for a folder. `locales` are given on the command line. `taken` contains the API
-    ids that are already used.
+    """Propose content types for a folder. `locales` contains the locales given on the command line, and
+    `taken` the API ids that are already used.
     """
     translations = [page for path, page in scan.pages.items() if is_translation(path)]
     originals = {path: page for path, page in scan.pages.items() if not is_translation(path)}
@@ -177,7 +179,7 @@ def propose(root: Path, scan: Scan, locales: tuple[str, ...] = (), taken: Iterab
 
 
 def _as_claimed(tree: PageTree, scan: Scan, locales: tuple[str, ...]) -> PageTree:
-    """Assign every file to the group whose patterns match the file, in the same way as the server."""
+    """Assign every file to the group whose patterns match it, as the server will do."""
     types = {}
     for i, each in enumerate(tree.groups):
         kind: Kind = "singleType" if each.single else "collectionType"
@@ -209,8 +211,8 @@ def _kind_of_pages(each: PageGroup) -> PageKind:
 
 
 def files_of(proposal: Proposal, name: str, *, has_history: bool = False) -> Mapping[str, str]:
-    """Return the files to write, by path. `has_history` is set if git has commits that contain the existing
-    files.
+    """Return the files to write, by path. `has_history` is set if the existing files have been committed to
+    git.
     """
     made = {each.path: _schema(each) for each in proposal.types}
     made[FILE] = _settings(proposal, name, has_history=has_history)
@@ -256,11 +258,11 @@ def _settings(proposal: Proposal, name: str, *, has_history: bool) -> str:
 _PLAIN: Style = {}
 _BOLD: Style = {"bold": True}
 _QUIET: Style = {"dim": True}
-MAX_SHOWN_FILES = 8  # Beyond this number, files are only counted.
+MAX_SHOWN_FILES = 8  # Files beyond this number are counted, but not listed.
 
 
 def table(proposal: Proposal) -> Iterator[list[Part]]:
-    """Yield the lines of the table that is printed: first the content types with their attributes, then what
+    """Yield the lines of the printed table. It lists the content types with their attributes, and then what
     was omitted.
     """
     for each in proposal.types:

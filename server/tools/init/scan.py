@@ -14,16 +14,18 @@ from server.storage.read import parse, read_text
 from server.tools.init.data_files import data_documents, generator_data
 from server.tools.init.skipped import SkippedFolder, skipped_files
 
-# Files in the root folder that describe the repository.
+# Names of files in the root folder that describe the repository.
 _NAMES = """authors changelog changes code_of_conduct contributing history license licence maintainers notice
 readme release security support todo"""
 FOR_READERS = frozenset(_NAMES.split())
-DATA_FOLDERS = ("src/content/", "content/")  # Data files below these are documents.
+DATA_FOLDERS = ("src/content/", "content/")  # Data files below these folders are documents.
 
 
 @dataclass(frozen=True)
 class MarkdownPage:
-    """One file: its front matter or data, whether it has a body, and whether the front matter is TOML."""
+    """One Markdown or data file: its front matter or data, whether it has a body, and whether its front
+    matter is TOML.
+    """
 
     path: str
     tree: Mapping[str, Tree]
@@ -33,11 +35,11 @@ class MarkdownPage:
 
 @dataclass(frozen=True)
 class Scan:
-    """The files in a folder: the pages by path, and the files that could not be read, with the reasons.
+    """The files in a folder: the pages by path, and the files that could not be read, each with the reason.
 
-    - `others`: Markdown files outside content folders. The pattern of a content type can still match them.
+    - `others`: Markdown files outside content folders. A content type's pattern can still match them.
     - `skipped`: Markdown files in folders without content, each with the folder.
-    - `data`: data folders that are not used, with the number of files in each.
+    - `data`: data folders that are not used, each with the number of files in it.
     """
 
     pages: Mapping[str, MarkdownPage]
@@ -48,10 +50,10 @@ class Scan:
 
 
 def scan(root: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> Scan:
-    """Read all files below `root`. `progress` is called with the number of files that have been read, and the
-    total number.
+    """Read all files below `root`. The function `progress` is called with the number of files that have been
+    read, and the total number.
     """
-    root = root.resolve()  # Files are read by their real paths.
+    root = root.resolve()  # Resolve symbolic links, because files are read by their real paths.
     pages: dict[str, MarkdownPage] = {}
     others: dict[str, MarkdownPage] = {}
     unreadable: dict[str, str] = {}
@@ -119,15 +121,17 @@ def _is_org(path: str) -> bool:
 
 
 def _is_directory_data(path: str) -> bool:
-    """Return whether a file contains Eleventy's data for its folder, as blog/blog.json and
-    blog/blog.11tydata.json do.
+    """Return whether a file contains Eleventy's data for its folder. Examples are blog/blog.json and
+    blog/blog.11tydata.json.
     """
     folder, name = os.path.split(path)
     return os.path.splitext(name)[0].removesuffix(".11tydata") == os.path.basename(folder)
 
 
 def _without_resources(paths: list[str]) -> list[str]:
-    """Return the paths, except data files in `content/` that belong to a Markdown file in the same folder."""
+    """Return the paths. Data files in `content/` that belong to a Markdown file in the same folder are
+    omitted.
+    """
     pages = {path.split("/")[1] for path in paths if path.startswith("content/") and path.endswith(MARKDOWN)}
     return [
         path

@@ -37,11 +37,9 @@ def _in_data(tree: Tree) -> str | None:
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
-    languages = tree.get("languages")  # in Hugo's settings
-    parts = [
-        *(languages.values() if isinstance(languages, dict) else ()),
-        tree.get("book"),
-    ]  # in the settings of mdBook
+    languages = tree.get("languages")  # key in Hugo's settings
+    # in the settings of mdBook
+    parts = [*(languages.values() if isinstance(languages, dict) else ()), tree.get("book")]
     found.extend(part.get("title") for part in parts if isinstance(part, dict))
     return next((str(value) for value in found if isinstance(value, str) and value.strip()), None)
 
@@ -95,7 +93,7 @@ _READERS: tuple[tuple[str, Callable[[str], str | None]], ...] = (
 
 
 def _in_settings(root: Path) -> str | None:
-    """Return the name from the site generator's settings, or None."""
+    """Return the site's name from the site generator's settings. Return None if they contain no name."""
     for names, read in _READERS:
         for name in names.split():
             try:
@@ -108,7 +106,7 @@ def _in_settings(root: Path) -> str | None:
 
 
 def _in_readme(root: Path) -> str | None:
-    """Return the first heading in README.md, without badges, or None."""
+    """Return the first heading in README.md, without badges. Return None if there is none."""
     try:
         heading = _HEADING.search((root / "README.md").read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError):
@@ -121,8 +119,8 @@ def _in_readme(root: Path) -> str | None:
 
 
 def _of_folder(name: str) -> str:
-    """Convert a folder name to a title. For example, `my-tides` becomes `My Tides`, but `blog.example.org`
-    does not change.
+    """Convert a folder name to a title. For example, `my-tides` becomes `My Tides`. A domain name such as
+    `blog.example.org` is not changed.
     """
     if "." in name:
         return name

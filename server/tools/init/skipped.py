@@ -1,4 +1,6 @@
-"""Folders without content: the output of site generators and package managers, and test data."""
+"""Folders that contain no content. Examples are the output of site generators and package managers, and test
+data.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -33,14 +35,14 @@ _CODE_ENDINGS = (
 
 @dataclass(frozen=True)
 class SkippedFolder:
-    """A folder that was omitted, and the reason."""
+    """A folder that was skipped, and the reason."""
 
     path: str
     reason: str
 
 
 def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolder]:
-    """Return the files that are in folders without content, each with this folder."""
+    """Return the files in folders without content. Each file is mapped to the folder that is skipped."""
     paths = tuple(files)
     folders = TreeFolders(root, paths)
     ignored = _ignored_folders(root)
@@ -60,7 +62,7 @@ def skipped_files(root: Path, files: Iterable[str]) -> Mapping[str, SkippedFolde
 def _skipped(
     path: str, folders: TreeFolders, ignored: frozenset[str], code: set[str]
 ) -> SkippedFolder | None:
-    """Return the outermost folder without content that contains a file, or None."""
+    """Return the outermost folder without content that contains a file. Return None if there is none."""
     parts = path.split("/")[:-1]
     content = folders.content_folder(path)
     outside = len(content.split("/")) if content else len(parts)
@@ -91,7 +93,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    """Return the folders that git ignores. If git ignores the whole root folder, return no folders."""
+    """Return the folders that git ignores. If git ignores even the root folder, return no folders."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -1,6 +1,4 @@
-"""Translations in a Docusaurus project, which are in the parallel folder `i18n/LOCALE/`, such
-as `i18n/fr/`.
-"""
+"""Translations in a Docusaurus project. They are in a parallel folder, `i18n/LOCALE/`, such as `i18n/fr/`."""
 
 import re
 from collections.abc import Iterable
@@ -23,7 +21,7 @@ def is_translation(path: str) -> bool:
 
 
 def with_translations(tree: PageTree, pages: Iterable[MarkdownPage], default: str) -> PageTree:
-    """Add the translations to the groups that contain the original pages. All original pages get the locale
+    """Add the translations to the groups that contain the original pages. The original pages get the locale
     `default`.
     """
     groups, locales = list(tree.groups), dict.fromkeys(tree.locales or (default,))

@@ -1,5 +1,5 @@
-"""References to a document or media file in the files of documents: finds them, and replaces them after a
-rename.
+"""References to a document or media file in the files of documents. This module finds them, and replaces them
+after a rename.
 """
 
 import re
@@ -70,7 +70,7 @@ class Retarget:
     def _entry(self, attribute: Attribute, value: Tree) -> Any:
         """Return the new text for a reference, in the same form as the old text.
 
-        It can be an id or a path, with or without slashes around it.
+        A reference can be an id or a path, with or without slashes around it.
         """
         if is_null(value):
             return value
@@ -85,7 +85,7 @@ class Retarget:
         name = self.key[1] if self.key[0] == MEDIA else text.strip().strip("/")
         new = self.new.replace("--", "/") if self.key[0] != MEDIA and "/" in name else self.new
         written = new.join(text.rpartition(name)[::2])
-        # Text without quotes stays without quotes if possible.
+        # If the old text has no quotes, the new text has none either, if possible.
         simple = _PLAIN_PATH.fullmatch(written) and not is_null(Plain(written))
         return Plain(written) if type(value) is Plain and simple else written
 
@@ -109,9 +109,7 @@ _DESTINATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in one line of a Markdown file. `new` is the link's new text, with the new path of the media
-    file.
-    """
+    """A link in one line of a Markdown file. `new` is the link's text with the new path of the media file."""
 
     path: str
     line: int
@@ -120,7 +118,7 @@ class Link:
 
 
 def links_to(context: Context, files: Mapping[str, str]) -> tuple[Link, ...]:
-    """Return the links in Markdown files to media files that were renamed. `files` maps old paths to new
+    """Return the links in Markdown files that point to renamed media files. `files` maps old paths to new
     paths.
     """
     names = {splitext(old)[0].rpartition("/")[2] for old in files}
@@ -152,7 +150,7 @@ def _links_of(context: Context, path: str, files: Mapping[str, str]) -> Iterator
 
 
 def _renamed_link(link: str, path: str, files: Mapping[str, str]) -> str:
-    """Return the new text for a link in the file at `path`, or "" if the link does not point to a renamed
+    """Return the new text for a link in the file at `path`. Return "" if the link does not point to a renamed
     file.
     """
     plain = unquote(link)

@@ -26,7 +26,7 @@ from server.write.renaming.references import Link, Retarget, documents_of, links
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A request to rename a document or media file. `old` and `new` are paths of files, or ids such as
+    """A request to rename a document or media file. `old` and `new` are either paths of files, or ids such as
     `article/fog`.
 
     Paths are relative to the site. `new` can also be a folder (with a trailing slash), or an id without the
@@ -39,10 +39,10 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Renamed:
-    """Result of a rename: the new path for each old path, the other files with changed references, and both
-    ids.
+    """Result of a rename: the new path for each old path, the other files in which references were changed,
+    and both ids.
 
-    `links` are links in Markdown files that still contain the old paths.
+    `links` contains the links in Markdown files that still point to the old paths.
     """
 
     files: Mapping[str, str]
@@ -52,10 +52,10 @@ class Renamed:
 
 
 def rename(request: Rename, context: Context) -> Renamed:
-    """Rename all files of a document, or a media file, and replace the references to it.
+    """Rename a media file, or all files of a document, and replace the references to it.
 
-    Raises NotFoundError if it does not exist, ValidationError if the new name is invalid, and ConflictError
-    if the new name is already used or a file can't be read.
+    Raises NotFoundError if the file or document does not exist, ValidationError if the new name is invalid,
+    and ConflictError if the new name is already used or a file can't be read.
     """
     claim = context.layout.claim(request.old)
     if request.old.startswith(f"{UPLOADS}/"):
@@ -84,7 +84,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
             f"The file type must stay the same, but {new} would be {mime_type(new)}, and {old} is "
             f"{mime_type(old)}"
         )
-    # There is no such file if its content is in a bucket.
+    # If the content is in a bucket, the file itself does not exist on disk.
     files = {old: new} if context.changeset.exists(old) else {}
     if context.changeset.exists(new):
         raise ConflictError(f"{new} already exists")
@@ -101,7 +101,7 @@ def _rename_media(request: Rename, context: Context) -> Renamed:
 def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
     """Rename the file of a document, and the files with the same name for all other locales and statuses.
 
-    If these files contain a documentId, it is not changed.
+    A documentId in these files is not changed.
     """
     new = _into_folder(request.old, request.new)
     if not new.endswith(ENDINGS):
@@ -130,7 +130,7 @@ def _rename_file(request: Rename, claim: Claim, context: Context) -> Renamed:
 
 
 def _rename_id(request: Rename, context: Context) -> Renamed:
-    """Change the id of a document. Rename those of its files that are named after the id."""
+    """Change the id of a document. Its files that are named after the id are renamed."""
     type_, old = _identify(request.old, context)
     first = request.new.partition("/")[0]
     other, new = _identify(request.new, context) if _type(first, context) else (type_, request.new)
@@ -156,7 +156,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files, and change the id of the documents in them. A documentId in a file is replaced, too."""
+    """Rename files, and change the id of the documents in them. A documentId in a file is replaced too."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type
@@ -174,7 +174,7 @@ def _rename_documents(
 
 
 def _documents_named(context: Context, claim: Claim) -> list[Document]:
-    """Return the documents in all files that have the name in `claim`, in any locale and status.
+    """Return the documents in all files with the name in `claim`, for any locale and status.
 
     Raises ConflictError if one of these files can't be parsed.
     """
@@ -188,7 +188,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError if a file that has the name in `claim` contains no valid document."""
+    """Raise ConflictError if one of the files with the name in `claim` does not contain a valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
@@ -212,9 +212,10 @@ def _path(context: Context, document: Document, name: str, pattern: str | None) 
 
 
 def _companions(context: Context, files: Mapping[str, str]) -> dict[str, str]:
-    """Return new paths for the other files in a document's folder, by old path.
+    """Return new paths for the other files in a document's folder. The keys are the old paths.
 
-    There are none, unless each document has a folder of its own, as with the pattern `posts/{name}/index.md`.
+    The result is empty unless each document has a folder of its own, as with the pattern
+    `posts/{name}/index.md`.
     """
     moved: dict[str, str] = {}
     for old, new in files.items():
@@ -266,17 +267,17 @@ def _into_folder(old: str, new: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a path can be used for content: no part of it is empty, too long, or ignored (such as hidden
-    names).
+    """Whether a path can be used for content. No part of the path may be empty, too long, or ignored, as
+    hidden files are.
     """
     parts = text.split("/")
     return text.isprintable() and all(part and not ignored(part) and len(part) < 250 for part in parts)
 
 
 def _move(context: Context, files: Mapping[str, str]) -> None:
-    """Move files to their new paths, with the changes that were already made to their content.
+    """Move files to their new paths, including the changes that were already made to their content.
 
-    Raises ConflictError if there is already a file at a new path.
+    Raises ConflictError if a file already exists at a new path.
     """
     changeset = context.changeset
     texts = {path for path, _ in changeset.texts()}

@@ -1,7 +1,7 @@
-"""Search for the current names of documents and media files that were renamed in commits.
+"""Lookup of the current names of documents and media files that were renamed in commits.
 
 git detects which files were renamed in a commit, and how similar the old and new contents are. If a file was
-renamed several times, the renames are followed to its current name.
+renamed several times, all its renames are followed.
 """
 
 from collections.abc import Iterable
@@ -19,8 +19,9 @@ MAX_COMMITS = 20_000  # Only this many of the newest commits are searched.
 class Rename:
     """A rename of a document or media file.
 
-    `name` is its current name. `commit` is the id of the commit that made the rename, or "" if the rename is
-    not committed yet. `alike` is the similarity between the old and the new content, in percent.
+    `name` is the current name of the document or media file. `commit` is the id of the commit in which it was
+    renamed, or "" if the rename has not been committed yet. `alike` is the similarity between the old and the
+    new content, in percent.
     """
 
     name: str
@@ -30,7 +31,7 @@ class Rename:
 
 def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: Layout) -> dict[Key, Rename]:
     """Return the current name for each old name. `commits` must be sorted from newest to oldest."""
-    # by path: the current path ("" if the file was deleted), and the similarity in percent
+    # for each path, the current path ("" if the file was deleted), and the similarity in percent
     current: dict[str, tuple[str, int]] = {}
     renames: dict[Key, Rename] = {}
     for commit, changes in commits:
@@ -39,7 +40,7 @@ def find_renames(commits: Iterable[tuple[str, Iterable[FileChange]]], layout: La
             if change.status == "R" and change.before:
                 path, alike = current.get(change.path, (change.path, 100))
                 moved[change.before] = path, min(alike, change.alike)
-            # In older commits, there was no file at this path, or it was a different file.
+            # Before this commit, the path had no file or belonged to a different file.
             if change.status in "ADR":
                 current[change.path] = "", 0
         current.update(moved)

@@ -1,6 +1,7 @@
-"""Attachment of uploaded files to a document, with `ref`, `refId` and `field` in the upload form.
+"""Attachment of uploaded files to a document. The upload form specifies the document in `ref`, `refId` and
+`field`.
 
-Only the attribute that `field` names is changed. The timestamps and all other values stay the same.
+Only the attribute named in `field` is changed. The document's timestamps and all other values stay the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +19,7 @@ from server.write.context import Context, values_of
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """The media attribute to which uploaded files are attached, from the upload form.
+    """The media attribute to which uploaded files are attached, as specified in the upload form.
 
     `field` is the name of the attribute, `ref` is the uid of the content type or component, and `ref_id` is
     the id of the document or component.
@@ -31,8 +32,8 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The document to which files are attached, the attribute, and a function that adds the files to its
-    value.
+    """The document to which files are attached, the attribute, and a function that adds the files to the
+    attribute's value.
     """
 
     document: Document
@@ -41,15 +42,16 @@ class _Holder:
 
 
 def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> None:
-    """Attach uploaded files to a document. `new` are the upload paths of the files.
+    """Attach uploaded files to a document. `new` contains the upload paths of the files.
 
     The files are added to the published version and to the draft. If the attribute has the same value in all
-    locales, they are also added in other locales. Raises ValidationError. Raises ForbiddenError if the actor
-    has no permission to update the document, even if it does not exist.
+    locales, the versions in other locales get the new value too. Raises ValidationError. Raises
+    ForbiddenError if the actor is not permitted to update the document, even if the document does not exist.
     """
     holder = _holder(context, actor, attachment, new)
     type_, attribute = holder.document.type, holder.attribute
-    own, given = holder.document.locale, dict[str, Any]()  # new values by status
+    # The keys are statuses, and the values are the attribute's new values.
+    own, given = (holder.document.locale, dict[str, Any]())
     shared = type_.localized and not attribute.localized
     for locale in (own, *(other for other in context.settings.locales.available if shared and other != own)):
         for version in filter(None, context.versions(type_, holder.document.document_id, locale)):
@@ -65,7 +67,7 @@ def attach(context: Context, actor: Actor, attachment: Attachment, new: list[str
 def _holder(context: Context, actor: Actor, attachment: Attachment, new: list[str]) -> _Holder:
     """Return the document and the attribute to which files are attached.
 
-    Raises ValidationError if they do not exist. Raises ForbiddenError.
+    Raises ValidationError if the document or the attribute does not exist. Raises ForbiddenError.
     """
     types = [t for t in context.snapshot.schema.content_types if actor.may(t.singular, "update")]
     try:
@@ -103,7 +105,7 @@ def _add_files(attribute: Attribute, value: tuple[str, ...], new: list[str]) -> 
 
 
 def _document(context: Context, type_: Type, key: str) -> Document | None:
-    """Return the document with a documentId, or the version of a document with a numeric id.
+    """Return the document with a documentId, or the document version with a numeric id.
 
     The default locale is searched first.
     """

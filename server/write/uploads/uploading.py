@@ -36,10 +36,9 @@ NO_FILE_TO_CHANGE_MESSAGE = "Entity not found"
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A file that was received: its content in the file `source`, its name and media type, and its
-    description.
+    """A received file: its content in the file `source`, its name and media type, and its description.
 
-    If `stored` is set, the content is already in a bucket, and is not stored anywhere else.
+    If `stored` is set, the content is already in a bucket, and is not stored in the site.
     """
 
     source: Path
@@ -60,7 +59,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A request to change the description of a media file, and its content if `file` is set."""
+    """A request to change the description of a media file. If `file` is set, the content is replaced too."""
 
     key: str
     info: Mapping[str, Any]
@@ -68,11 +67,11 @@ class FileChange:
 
 
 def find_file(snapshot: Snapshot, locale: str, key: str, missing: str = "file.notFound") -> Document:
-    """Return the media file with a numeric id or a documentId. Raises NotFoundError with the message
+    """Return the media file with a numeric id or a documentId. Raises a NotFoundError with the message
     `missing`.
 
-    `locale` is the site's default locale. For a numeric id, only the ids of the media files are read, not
-    their other values.
+    `locale` is the site's default locale. To find a numeric id, only the ids of the media files are read, and
+    not their other values.
     """
     type_, document_id = snapshot.schema.types[UPLOAD], compose(key)
     if found := snapshot.get(type_, document_id, locale, PUBLISHED):
@@ -98,7 +97,8 @@ def upload(request: Upload, context: Context) -> tuple[str, ...]:
 
 
 def change_file(request: FileChange, context: Context) -> str:
-    """Change the description of a media file. If the request contains a file, also replace the content.
+    """Change the description of a media file. If the request contains a file, also replace the content of the
+    media file.
 
     Return the path of the media file.
     """
@@ -112,7 +112,7 @@ def change_file(request: FileChange, context: Context) -> str:
 
 
 def remove(key: str, context: Context) -> str:
-    """Delete a media file and its description. Return its path."""
+    """Delete a media file and its description. Return the path of the media file."""
     path = find_file(context.snapshot, context.settings.locales.default, key).path
     context.changeset.delete(path)
     context.changeset.delete(path + SIDECAR_SUFFIX)
@@ -142,7 +142,7 @@ def _name(incoming: Incoming) -> str:
 def _file_name(context: Context, incoming: Incoming, name: str) -> str:
     """Return an unused file name that is valid on every operating system.
 
-    It consists of the original name without its extension, ten hexadecimal digits, and the extension.
+    The name consists of the original name without its extension, ten hexadecimal digits, and the extension.
     """
     client_ending = _client_ending(incoming, name)
     ending = true_ending(incoming.source, client_ending)
@@ -159,12 +159,12 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the file name extension with which a received file is stored."""
+    """Return the file name extension under which a received file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
 def check_replacement(file: Document, incoming: Incoming) -> None:
-    """Raise ValidationError if a received file has a different media type from the media file that it
+    """Raise ValidationError if a received file does not have the same media type as the media file that it
     replaces.
     """
     ending = true_ending(incoming.source, _suffix(file.path))
@@ -190,7 +190,7 @@ def _describe(context: Context, file: Document, info: Mapping[str, Any]) -> None
 
 
 def _replace(context: Context, file: Document, incoming: Incoming) -> None:
-    """Replace the content of a media file. Its path stays the same.
+    """Replace the content of a media file. The path of the media file stays the same.
 
     Raises ValidationError if the new content has a different media type.
     """

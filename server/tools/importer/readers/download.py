@@ -15,7 +15,7 @@ from server.errors import SetupError
 from server.formats.json import read_json
 from server.formats.tree import SyntaxProblem
 
-# Advice for when the token is missing or was rejected.
+# Advice for an error that is caused by a missing or rejected token.
 FULL_ACCESS = "create a full-access API token in Strapi (Settings, API Tokens) and pass it with --token"
 TIMEOUT_S = 60.0
 MAX_ATTEMPTS = 4
@@ -42,7 +42,7 @@ class Client:
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     def json(self, path: str, missing: Any = _MISSING) -> Any:
-        """Return the JSON response to a GET request. Raises SetupError.
+        """Return the parsed JSON from the response to a GET request. Raises SetupError.
 
         If the response has the status 404 and `missing` was passed, return `missing`.
         """
@@ -62,8 +62,8 @@ class Client:
     def download(self, url: str, target: Path, *, own: bool) -> None:
         """Download a file to the path `target`.
 
-        The token is sent only if `own` is set, which means that the installation itself serves the file.
-        Raises SetupError.
+        If `own` is set, the installation itself serves the file. Only then is the token sent. Raises
+        SetupError.
         """
         part = target.with_suffix(".part")
         try:

@@ -1,7 +1,8 @@
 """Links in an export archive, which contain the targets of relations and media attributes, in order.
 
-In an archive, a link refers to a row by number. In files, a relation refers to a document. So a link to a
-document's draft row and a link to its published row are combined into one target.
+In an archive, a link refers to a row by its number. In files, a relation refers to a document, whose draft
+and published version are two separate rows. Links to the two rows of one document are therefore combined into
+one target.
 """
 
 from collections import defaultdict
@@ -13,12 +14,14 @@ from server.schema.model import UPLOAD, USER
 from server.tools.importer.source import ImportNotes, Shape, one_or_many
 
 RowKey = tuple[str, int]  # uid of the content type in the site, row number
-Owner = tuple[str, int, str]  # uid of the content type in the site, row number, attribute
+Owner = tuple[str, int, str]  # (uid of the content type in the site, row number, attribute)
 
 
 @dataclass(slots=True)
 class Linked:
-    """The targets of links, with their order, by owner. An owner is a row and an attribute."""
+    """The targets of links, with their order. The keys are the links' owners, which are pairs of a row and an
+    attribute.
+    """
 
     uids: Mapping[str, str]  # uid of a content type in the source → its uid in the site
     ids: Mapping[RowKey, str]  # the documentId of every row
@@ -38,9 +41,8 @@ class Linked:
             ordered = right if link.get("kind") == "relation.morph" else left
             owner = (self._uid(left), left["ref"], left["field"])
             self.targets[owner].append((_order_of(ordered), (self._uid(right), right["ref"])))
-            if (
-                right.get("field") and left["type"] == USER
-            ):  # Users have no files, so the relation is stored on the other side.
+            # Users have no files, so the relation is stored on the other side.
+            if right.get("field") and left["type"] == USER:
                 other = (self._uid(right), right["ref"], right["field"])
                 self.targets[other].append((_order_of(right), (USER, left["ref"])))
             elif right.get("field") and right.get("pos") is not None:
@@ -51,8 +53,8 @@ class Linked:
         return self.uids.get(end["type"], end["type"])
 
     def of(self, uid: str, row: int, name: str, attribute: Shape) -> Any:
-        """Return the targets of an attribute in the form in which a file contains them. If a target is
-        missing, add a note.
+        """Return the targets of an attribute, in the form in which a file contains them. If a target is
+        missing, a note is added to the report.
         """
         found = [t for _, t in sorted(self.targets.get((uid, row, name), ()), key=lambda pair: pair[0])]
         if attribute["type"] == "media":
@@ -64,12 +66,13 @@ class Linked:
         if len(named) < len(found):
             what = f'"{name}" pointed to a document or file that is not in the export'
             self.notes.add(uid, what, len(found) - len(named))
-        unique = {str(target): target for target in named}  # Two rows can belong to the same document.
+        # Remove duplicates, because two rows can belong to the same document.
+        unique = {str(target): target for target in named}
         return one_or_many(attribute, list(unique.values()))
 
     def note_orders(self, created: Mapping[RowKey, str]) -> None:
-        """Add a note for each relation whose other side is ordered in the source. The order can't be
-        imported, because Bifolio sorts that side by creation time.
+        """Add a note for each relation whose derived side has its own order in the source. This order can't
+        be imported, because Bifolio sorts the derived side by creation time.
         """
         for (uid, _, name), found in self.mirrored.items():
             owners = [owner for _, owner in sorted(found, key=lambda pair: pair[0]) if owner in created]

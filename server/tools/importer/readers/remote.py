@@ -1,7 +1,7 @@
 """Reader for a running Strapi installation, which uses the Strapi API with a full-access token.
 
 It first requests the schemas, and then every document in all locales and statuses, with all relations,
-components and media populated. The API omits passwords and private attributes.
+components and media populated. Passwords and private attributes are not imported, because the API omits them.
 """
 
 import hashlib
@@ -31,15 +31,16 @@ from server.tools.importer.uploads import file_name, read_upload
 
 # --- populate -------------------------------------------------------------------------------------
 
-MAX_DEPTH = 8  # limit for components inside components
+MAX_DEPTH = 8  # maximum depth of components inside components
 MAX_QUERY_CHARS = 12_000  # Servers reject longer URLs.
 
 
 def populate_queries(schemas: Mapping[str, Shape], schema: Shape, base: str) -> list[str]:
-    """Return the populate parameters for a content type. If the URL would be too long, the parameters are
-    split into several queries.
+    """Return the populate parameters for a content type, as one or more query strings. There are several if a
+    single query string would make the URL too long.
 
-    `base` is the installation's URL. Raises SetupError, with this URL, if an attribute is nested too deeply.
+    `base` is the installation's URL. Raises a SetupError that contains this URL if an attribute is nested too
+    deeply.
     """
     made, length = [""], 0
     for name, attribute in schema["attributes"].items():
@@ -93,10 +94,8 @@ def joined(*parts: str) -> str:
 PAGE_ENTRIES = 100
 _BUILDER = "content-type-builder"
 _UPLOADS = "upload/files"
-_BUILDER_OPTIONS = (
-    "required",
-    "private",
-)  # The content-type builder adds these keys with the value false to relations and media attributes.
+# The content-type builder adds these keys with the value false to relations and media attributes.
+_BUILDER_OPTIONS = ("required", "private")
 
 
 class Remote:
@@ -144,7 +143,7 @@ class Remote:
         return Source(self.base, schemas, tuple(used), default, versions, uploads, notes)
 
     def fetch(self, uploads: Sequence[SourceUpload], folder: Path) -> Iterator[tuple[SourceUpload, Path]]:
-        """Download some media files to a folder. Media files that are already in the folder are not
+        """Download the given media files to a folder. Media files that are already in the folder are not
         downloaded again.
         """
         for upload in uploads:
@@ -160,7 +159,7 @@ class Remote:
     # --- schemas -------------------------------------------------------------------------------
 
     def _schemas(self) -> list[Json]:
-        """Return the content types and components in the same form as in an archive."""
+        """Return the content types and components, in the same form as in an archive."""
         found = []
         for entry in self._client.json(f"{_BUILDER}/content-types")["data"]:
             schema = entry["schema"]
@@ -191,7 +190,7 @@ class Remote:
         return found
 
     def _locales(self) -> tuple[str, list[str]]:
-        """Return the default locale and all locales. Without Strapi's i18n plugin, the only
+        """Return the default locale and all locales. If Strapi's i18n plugin is not installed, the only
         locale is `en`.
         """
         found = self._client.json("i18n/locales", missing=[])
@@ -213,7 +212,9 @@ class Remote:
     def _rows(
         self, schemas: Mapping[str, Shape], schema: Shape, status: str, locales: Sequence[str]
     ) -> Iterator[Json]:
-        """Yield all rows of a content type with one status, fully populated."""
+        """Yield all rows of a content type with the given status. All relations, components and media in them
+        are populated.
+        """
         info, localized = schema["info"], is_localized(schema)
         queries = [joined(status, populate) for populate in populate_queries(schemas, schema, self.base)]
         if schema["kind"] == "singleType":
@@ -258,7 +259,7 @@ class Remote:
 
 
 def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
-    """Return attributes in the same form as in schema.json, without the keys that the content-type builder
+    """Return attributes in the form of a schema.json file, without the keys that the content-type builder
     adds.
     """
     found = {}
@@ -275,7 +276,7 @@ def _attributes(attributes: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _targets(_: str, name: str, attribute: Shape, data: Mapping[str, Any]) -> Any:
-    """Return the targets of an attribute. `data` contains the populated values."""
+    """Return the targets of an attribute. `data` is a row in which the attribute is populated."""
     value = data.get(name)
     found = value if isinstance(value, list) else [] if value is None else [value]
     named: list[Any]

@@ -1,4 +1,4 @@
-"""Conversion of the rows and links in an export archive to a source."""
+"""Conversion of the rows and links in an export archive to the content to import (`Source`)."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from server.tools.importer.source import (
 )
 from server.tools.importer.uploads import file_name, read_upload
 
-ArchiveRow = tuple[int, dict[str, Any]]  # row number, data
+ArchiveRow = tuple[int, dict[str, Any]]  # (row number, data)
 
 
 @dataclass(slots=True)
@@ -32,11 +32,11 @@ class ArchiveRows:
     links: list[dict[str, Any]] = field(default_factory=list)
     configuration: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
-    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # name → size, sha256
+    files: dict[str, tuple[int, str]] = field(default_factory=dict)  # name → (size, sha256)
 
 
 def make_source(title: str, contents: ArchiveRows, notes: ImportNotes) -> Source:
-    """Return the source that an archive contains. Raises KeyError, TypeError or ValueError if the archive is
+    """Return the content that an archive contains. Raises KeyError, TypeError or ValueError if the archive is
     damaged.
     """
     uids = our_uids(contents.schemas)
@@ -83,7 +83,7 @@ def _version(
 
 
 def _uploads(contents: ArchiveRows, notes: ImportNotes) -> tuple[list[SourceUpload], dict[int, str]]:
-    """Return the media files, and a mapping from row numbers to upload paths."""
+    """Return the media files, and a mapping from their row numbers to their upload paths."""
     uploads, paths = [], {}
     for row, data in contents.entities.get(UPLOAD, ()):
         origin = f"assets/uploads/{file_name(data)}"
