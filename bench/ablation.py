@@ -1,5 +1,5 @@
-"""Ablation benchmark: the processor time per read with and without each optimisation, measured in alternating
-rounds.
+"""Ablation benchmark: the processor time for a read with and without each optimisation, measured in
+alternating rounds.
 
 Everything runs in one process, without a network.
 """
@@ -35,18 +35,20 @@ from server.service.read import Reader
 
 _out = patching.object
 ROUNDS = scaled(5, 1)
-REQUESTS = scaled(60)  # per kind and round
+REQUESTS = scaled(60)  # number of requests of each kind in each round
 _numbers = counting()
 
 
 @dataclass(frozen=True)
 class Optimisation:
-    """An optimisation, the request that measures its effect, and a patch that disables it."""
+    """An optimisation, the kind of request that measures its effect, and a patch that disables the
+    optimisation.
+    """
 
     name: str
     requests: str
     without: Callable[[], Any]
-    again: bool = False  # repeat the same request instead of sending new ones
+    again: bool = False  # whether to repeat the same request instead of sending different ones
 
 
 def _nothing_kept(self: Fragments, shown: Any) -> Any:
@@ -81,7 +83,7 @@ def _nothing(*_: Any) -> None:
 
 
 def _read_by_flask(app: Flask) -> None:
-    """Register the Flask handler that would serve reads of documents without the optimisation."""
+    """Register the Flask handler that serves reads of documents if the optimisation is disabled."""
 
     @app.get("/api/<api_id>/<document_id>")
     def read(api_id: str, document_id: str) -> Response:
@@ -105,7 +107,8 @@ def measure(root: Path, articles: int) -> None:
     for optimisation in OPTIMISATIONS:
         paths = kinds[optimisation.requests].paths
         for _ in range(3):
-            _ask(app, paths, again=optimisation.again)  # warms up everything that is created on first use
+            # warm-up: create everything that is created on first use
+            _ask(app, paths, again=optimisation.again)
         taken: dict[bool, list[float]] = {True: [], False: []}
         for _ in range(ROUNDS):
             for with_it in (True, False):

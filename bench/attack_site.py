@@ -1,5 +1,5 @@
-"""The site that the attacks use. It has articles with a long history, pictures, an account, and a public
-role.
+"""The site that the attacks use. It contains articles with a long history, pictures, an account and a role
+for the public.
 """
 
 import io
@@ -80,7 +80,9 @@ def _replace_pictures(root: Path, which: str) -> None:
 
 
 def _make_conflicts(root: Path, origin: str, articles: int) -> None:
-    """Create a branch that changes the titles of articles. Later commits on main change the same titles."""
+    """Create a branch that changes the titles of articles, and commits on main that change the same titles.
+    Merging the branch then causes conflicts.
+    """
     head = f"commit refs/heads/{CONFLICTING}\ncommitter A <a@example.org> 1790000000 +0000\n"
     parts = [f"{head}data 1\nc\nfrom {origin}\n".encode()]
     for path in map(article_path, range(min(articles, 500))):
@@ -91,8 +93,8 @@ def _make_conflicts(root: Path, origin: str, articles: int) -> None:
 
 
 def worst_text(kind: str) -> str:
-    """Return words that are expensive to search for: many words, mistyped words, or beginnings
-    of many words.
+    """Return words that are expensive to search for. They are many words, mistyped words or the beginnings of
+    many words, depending on `kind`.
     """
     if kind == "mistyped":
         return " ".join(f"{word}zx" for word in WORDS[:60])[:490]

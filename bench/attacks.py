@@ -1,4 +1,4 @@
-"""Attacks in which one client tries to overload a server. There is one attack for each kind of expensive
+"""Attacks in which one client tries to overload a server. There is an attack for each kind of expensive
 request.
 """
 
@@ -17,7 +17,7 @@ from bench.effort import scaled
 from bench.host import HOST
 from bench.sites import WORDS, article_id
 
-CONNECTIONS = scaled(48, 4)  # connections in one attack
+CONNECTIONS = scaled(48, 4)  # number of connections in one attack
 STREAMS = scaled(2000, 8)
 STREAM_HOSTS = ("127.0.0.1", "127.0.0.3", "127.0.0.4", "127.0.0.5")  # the limit is 500 streams per client
 _TIMEOUT_S = 60.0
@@ -38,8 +38,8 @@ Make = Callable[[AttackSite, int], Request]
 
 @dataclass(frozen=True)
 class Attack:
-    """Requests that one client sends on many connections. `make` is a function that returns a request for a
-    number.
+    """Requests that one client sends on many connections. The function `make` takes a number and returns the
+    request with this number.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Attack:
 
 
 def status_of(connection: HTTPConnection, request: Request) -> int:
-    """Send a request and return the response's status, or 0 if the connection breaks."""
+    """Send a request and return the response's status. Return 0 if the connection breaks."""
     try:
         connection.request(request.method, request.path, request.body, dict(request.headers))
         response = connection.getresponse()
@@ -62,8 +62,8 @@ def status_of(connection: HTTPConnection, request: Request) -> int:
 
 
 def run(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Attack the server for some seconds. Return the number of responses by status. Status 0 means a broken
-    connection.
+    """Attack the server for some seconds. Return how often each status occurred in the responses. The status
+    0 stands for a broken connection.
     """
     if attack.opens_streams:
         return _run_streams(port, seconds)
@@ -124,8 +124,8 @@ def _run_streams(port: int, seconds: float) -> "Counter[int]":
 
 
 def _run_unread(attack: Attack, site: AttackSite, port: int, seconds: float, first: int) -> "Counter[int]":
-    """Send a request on each connection, and only at the end read the status of each response, but not its
-    body.
+    """Send a request on each connection, but read no response until the end. Then read only the status of
+    each response, and not its body.
     """
     opened, statuses = list[socket.socket](), Counter[int]()
     for number in range(attack.connections):
@@ -149,8 +149,8 @@ def _commit(site: AttackSite, number: int) -> str:
 
 
 def _reads(path: str) -> Make:
-    """Return a function that makes read requests, all of them different. `{commit}` in the path is replaced
-    with a commit.
+    """Return a function that creates read requests, each of which is different. `{commit}` in the path is
+    replaced with a commit.
     """
 
     def make(site: AttackSite, number: int) -> Request:
@@ -167,7 +167,7 @@ def _authorized(site: AttackSite) -> dict[str, str]:
 
 
 def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
-    """Return a function that makes requests with a token and a body."""
+    """Return a function that creates requests with a token and a body."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{other}", article_id(number % site.sizes.articles))

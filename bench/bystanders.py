@@ -1,4 +1,6 @@
-"""Latency of other clients' requests, with and without an attack on the server."""
+"""Latency of requests from other clients while one client attacks the server, compared with the latency
+without an attack.
+"""
 
 import itertools
 import json
@@ -21,7 +23,7 @@ from bench.serving import Serving, bifolio
 from bench.sites import article_id
 from bench.tables import median_and_p99, ratio, show, size
 
-SOURCE = "127.0.0.2"  # address of the other clients; the attacker has a different address
+SOURCE = "127.0.0.2"  # IP address of the other clients; the attacker has a different IP address
 QUIET_S, ATTACKED_S, TURNS = scaled_seconds(2), scaled_seconds(4), 2
 PAUSE_S = 0.01
 INDEX_S = 120.0
@@ -53,7 +55,7 @@ _PAUSES = {"login": 1.0, "history": 0.1, "search": 0.1, "file": 0.05, "past": 0.
 
 @dataclass
 class Taken:
-    """Latencies in seconds of one kind of request, and the number of failures by status."""
+    """The latencies of one kind of request in seconds, and the number of failures for each status."""
 
     seconds: list[float] = field(default_factory=list)
     failed: "Counter[int]" = field(default_factory=Counter)
@@ -66,15 +68,13 @@ class Outcome:
     attack: Attack
     quiet: dict[str, Taken]
     attacked: dict[str, Taken]
-    memory: tuple[int, int]  # the memory before the attack, and the maximum since then
+    memory: tuple[int, int]  # the memory before the attack, and the maximum memory during the attack
     disk: int  # growth of the site on disk, in bytes
     statuses: "Counter[int]"
 
 
 def measure(root: Path, articles: int, commits: int) -> None:
-    """Run each attack against a new server, and print how the attack affects the requests of
-    other clients.
-    """
+    """Run each attack against a new server. Print how the attack affects the requests of other clients."""
     site = make_attack_site(root, articles, commits)
     attacks = ATTACKS if SHARE >= 1 else ATTACKS[::_SMOKE_STEP]
     outcomes = [_measure(site, attack) for attack in attacks]
@@ -113,7 +113,8 @@ def _p50_p99(taken: Taken) -> tuple[float, float]:
 def _measure(site: AttackSite, attack: Attack) -> Outcome:
     with bifolio(site.root, workers=2) as serving:
         _wait_for_index(serving)
-        # Warm up: both workers import late modules and build states of past commits.
+        # Warm-up: both workers import the modules that are imported late, and load the states of past
+        # commits.
         for number in range(KEPT_COMMITS * 6):
             for make in KINDS.values():
                 request = make(site, number)
@@ -146,8 +147,8 @@ def _wait_for_index(serving: Serving) -> None:
 def _observe_attack(
     serving: Serving, site: AttackSite, attack: Attack, first: int
 ) -> "tuple[dict[str, Taken], Counter[int], int]":
-    """Run an attack. Return the other clients' latencies during the attack, the statuses of the attack's
-    responses, and the peak memory.
+    """Run an attack. Return the other clients' latencies during the attack, how often each status occurred in
+    the responses to the attack, and the peak memory.
     """
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
@@ -177,7 +178,7 @@ def _observe_attack(
 
 
 def _observe(serving: Serving, site: AttackSite, seconds: float) -> dict[str, Taken]:
-    """Send requests of each kind for some seconds, each kind on a separate connection."""
+    """Send requests of every kind for some seconds. Each kind has its own connection."""
     found = {kind: Taken() for kind in KINDS}
     threads = [
         threading.Thread(target=_send, args=(serving.port, site, kind, seconds, taken))

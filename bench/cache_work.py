@@ -1,4 +1,4 @@
-"""The work for which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
+"""The work with which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
 and checks.
 
 Everything runs in one process, without a network.
@@ -43,19 +43,19 @@ from server.service.opening import Mode, OpenSite, open_site
 from server.site.check.survey import survey
 
 ARTICLES = scaled(2000, 30)
-REQUESTS = scaled(300, 4)  # per kind
+REQUESTS = scaled(300, 4)  # number of items of each kind
 WRITES = scaled(60, 3)
 PEOPLE = scaled(50, 3)
 POSTS = scaled(1000, 5)
 PICTURES = 10
 PUSHES = scaled(10)
-ENCODINGS = "gzip, deflate, br, zstd"  # as browsers send it
+ENCODINGS = "gzip, deflate, br, zstd"  # in the form in which browsers send it
 During = Callable[[str, int], AbstractContextManager[None]]
 _numbers = counting()
 
 
 class Client:
-    """Client that sends requests to the app for an open site, optionally with a token."""
+    """Client that sends requests to the app of an open site, optionally with a token."""
 
     def __init__(self, opened: OpenSite, token: str = "", **environ: str) -> None:
         site = opened.site
@@ -98,8 +98,8 @@ class Client:
         self._entrance.waits_long(environ)
 
     def read(self, *targets: str) -> None:
-        """Send a read request for each target. Each request contains a number that makes it different from
-        all others.
+        """Send a read request for each target. A number in each request makes it different from all other
+        requests.
         """
         for target in targets:
             self.send("GET", f"{target}{'&' if '?' in target else '?'}unlike={next(_numbers)}")
@@ -111,7 +111,7 @@ class Client:
 
 
 def run(folder: Path, during: During) -> None:
-    """Do all kinds of work, each inside the context manager `during(name, number of items)`."""
+    """Do all kinds of work. Each kind runs inside the context manager `during(name, number of items)`."""
     site, posts = folder / "site", folder / "posts"
     site.mkdir()
     sizes = make_site(site, ARTICLES)
@@ -146,8 +146,8 @@ def _open(root: Path) -> OpenSite:
 
 
 def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
-    """Send each kind of read request, with and without a token: first different requests, then repeated
-    requests.
+    """Send each kind of read request, with and without a token. First, the requests are all different; then
+    they are repeated.
     """
     for who, token in (("", ""), (" with a token", writing_token(opened.site.root))):
         client = Client(opened, token)
@@ -166,8 +166,8 @@ def _reads(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _write_pictures(root: Path) -> None:
-    """Add pictures of about 1 MB each to the site's history. They contain noise, which does not compress
-    well.
+    """Add pictures to the site's history. Each is about 1 MB in size, because it contains noise, which does
+    not compress well.
     """
     (root / UPLOADS).mkdir(parents=True)
     for i in range(PICTURES):
@@ -215,7 +215,7 @@ def _writes(opened: OpenSite, sizes: Sizes, during: During) -> None:
 
 
 def _events(opened: OpenSite, during: During) -> None:
-    """Read the event log with many streams and clients, and use presence."""
+    """Read the event log with many streams and clients, and send presence information."""
     client = Client(opened, writing_token(opened.site.root))
     with during("the log of events", WRITES):
         client.repeat("/events?limit=50", WRITES)
@@ -286,8 +286,8 @@ def _pages(opened: OpenSite, during: During) -> None:
 
 
 def _search(opened: OpenSite, folder: Path, during: During) -> None:
-    """Build a search index in this process, although a server does this in a separate process. Then search in
-    the server's index.
+    """Build a search index in this process, although a server uses a separate process for this. Then search
+    in the index, as a server does.
     """
     state = opened.site.state
     folder.mkdir()
@@ -320,7 +320,7 @@ def _search(opened: OpenSite, folder: Path, during: During) -> None:
 
 
 def _check(root: Path, during: During) -> None:
-    """Check a site in which every tenth article misspells its author."""
+    """Run a check on a site in which every tenth article contains the name of an author with a typo."""
     for i, path in enumerate(sorted((root / "content/articles").rglob("*.md"))):
         if i % 10 == 0:
             path.write_text(path.read_text().replace("author: author-", "author: Author_"))
@@ -329,8 +329,8 @@ def _check(root: Path, during: During) -> None:
 
 
 def _make_posts(root: Path) -> None:
-    """Create posts with TOML front matter. Their file names contain two attributes, and one attribute has a
-    pattern.
+    """Create posts with TOML front matter. The file name of a post contains two attributes, and another
+    attribute has a pattern.
     """
     write_types(root)
     attributes = {

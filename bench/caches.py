@@ -1,8 +1,9 @@
 """`python -m bench caches`: how much time each cache saves in the requests, starts and jobs that use it.
 
-It counts calls and misses of every `lru_cache` in the server, of every `server.bounded.Cache`, and of the
-values that the index caches with its documents. `python -m bench.caches FOLDER` does the work in a separate
-process, because the decorators must be replaced before the server is imported.
+For each cache, calls and misses are counted. The caches are every `lru_cache` in the server, every
+`server.bounded.Cache`, and the values that the index caches with its documents. `python -m bench.caches
+FOLDER` does the work in a separate process, because the decorators must be replaced before the server is
+imported.
 """
 
 import functools
@@ -23,16 +24,18 @@ from typing import Any
 
 from bench.tables import count, show
 
-FEW_MISSES = 20  # With fewer misses, most of them are slow first calls, so the last miss is repeated.
-LONG_S = 0.0005  # For shorter misses, wall time is used, because they are rarely interrupted.
-TIMED_S = 0.02  # how long a hit or miss is repeated
+# If there are fewer misses, repeat the last one, because most of them are first calls, which are slow.
+FEW_MISSES = 20
+# Shorter misses are measured in wall time, because they are rarely interrupted.
+LONG_S = 0.0005
+TIMED_S = 0.02  # how long to repeat a hit or miss in order to measure it
 _real_lru_cache = functools.lru_cache
 
 
 @dataclass
 class Probe:
-    """Number of calls and misses of one cache. `look_up` repeats the cache's last lookup, and `compute`
-    repeats its last miss.
+    """Counter of the calls and misses of one cache. The function `look_up` repeats the cache's last lookup,
+    and the function `compute` repeats its last miss.
     """
 
     name: str
@@ -63,7 +66,7 @@ class Probe:
 
 
 def _repeated_s(call: Callable[[], Any]) -> float:
-    """Return how many seconds a repeated call takes."""
+    """Return the duration of a call in seconds, measured by repeating the call."""
     call()
     once = timeit(call, number=1)
     times = max(1, round(TIMED_S / max(once, 1e-7)))
@@ -88,14 +91,12 @@ class Use:
 
     @property
     def saved_s(self) -> float:
-        """The seconds that the cache saved per item."""
+        """The time that the cache saved for each item, in seconds."""
         return (self.calls - self.misses) * (self.probe.miss_s - self.probe.hit_s) / self.items
 
     @property
     def share(self) -> float:
-        """The share of an item's processor time that the cache saved, relative to the time
-        without the cache.
-        """
+        """The share of an item's processor time that the cache saved. The time without the cache is 1."""
         return self.saved_s / (self.seconds / self.items + max(self.saved_s, 0.0))
 
 
@@ -113,7 +114,7 @@ class Probes:
 
     @contextmanager
     def during(self, work: str, items: int) -> Iterator[None]:
-        """Context manager: attribute the calls and misses in the `with` block to one kind of work, which
+        """Context manager: attribute the calls and misses in the `with` block to one kind of work. The block
         processes `items` items.
         """
         before = {name: probe.totals() for name, probe in self.by_name.items()}
@@ -128,7 +129,9 @@ class Probes:
                 self.uses.append(use)
 
     def install(self) -> None:
-        """Replace `lru_cache` and `cache`. Then replace the methods of caches that are not decorators."""
+        """Replace the decorators `lru_cache` and `cache`. Then replace the methods of the caches that are not
+        decorators.
+        """
         functools.lru_cache = self._lru_cache
         functools.cache = self._lru_cache(maxsize=None)
         self._watch_bounded(import_module("server.bounded").Cache)
@@ -138,7 +141,7 @@ class Probes:
         self._watch_pair(ordering, "_mask", "bits_of")
 
     def _lru_cache(self, maxsize: Any = 128, typed: bool = False) -> Any:
-        """Replacement for `functools.lru_cache`, with hits that are as fast as in the original."""
+        """Replacement for `functools.lru_cache`. A hit is as fast as in the original."""
         if callable(maxsize):
             return self._decorated(maxsize, 128)
         return lambda function: self._decorated(function, maxsize)
@@ -164,8 +167,8 @@ class Probes:
         return cached
 
     def _watch_bounded(self, cache: Any) -> None:
-        """Measure each miss as the time from a `get` that finds nothing until the `put` with the same key in
-        the same thread.
+        """Measure the duration of misses in a `Cache`. A miss lasts from a `get` that finds nothing until the
+        same thread calls `put` with the same key.
         """
         get, put, since = cache.get, cache.put, dict[tuple[int, int, Any], _Watch]()
 
@@ -195,7 +198,7 @@ class Probes:
         return found
 
     def _watch_fragments(self, fragments: Any) -> None:
-        """Count the documents and components in the groups that a `Fragments` object caches."""
+        """Count the lookups of documents and components in a `Fragments` object."""
         of, probe = fragments.of, self.of("server.index.fragments, an entry")
 
         def watched_of(self_: Any, shown: Any, make: Callable[[Any], bytes]) -> Any:
@@ -211,7 +214,9 @@ class Probes:
         fragments.of = watched_of
 
     def _watch_pair(self, module: Any, look_up: str, compute: str) -> None:
-        """Measure a function that calls a second function in the same module if nothing is cached."""
+        """Measure a function that caches its results. If nothing is cached, it calls a second function in the
+        same module.
+        """
         looks, computes = getattr(module, look_up), getattr(module, compute)
         probe, inside = self.of(f"{module.__name__}.{look_up}"), threading.local()
 
@@ -243,7 +248,7 @@ class Probes:
 
 
 class _Watch:
-    """Stopwatch. Long durations are measured in processor time, which does not depend on the
+    """Stopwatch. For long durations, it measures processor time, because this does not depend on the
     machine's load.
     """
 
@@ -257,21 +262,21 @@ class _Watch:
 
 
 class _Item:
-    """Object that stands in for a cached document."""
+    """Placeholder for a cached document."""
 
 
 _ITEM = _Item()
 
 
 def measure(folder: Path, *, full: bool) -> None:
-    """Print the table, in a new process that has not imported the server."""
+    """Print the table. The work is done in a new process that has not imported the server."""
     command = [sys.executable, "-m", "bench.caches", str(folder), *(["--full"] if full else [])]
     subprocess.run(command, check=True)
 
 
 def main() -> None:
-    """Do all work in a folder. For each cache, print how much it saves in the kind of work in which it saves
-    most.
+    """Do all work in a folder. For each cache, print how much time it saves in the kind of work in which it
+    saves most.
 
     With `--full`, print all kinds of work.
     """

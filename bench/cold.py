@@ -1,7 +1,7 @@
-"""Duration of the first read of each document after a start, when no document has been rendered.
+"""Duration of the first read of each document after a start, when no document has been rendered yet.
 
-In the other tables, requests are different, but their documents may already have been rendered for another
-response. Here, only the index is in memory.
+In the other tables, each request is different, but its documents may already have been rendered for an
+earlier response. Here, only the index is in memory.
 """
 
 import time
@@ -17,22 +17,22 @@ from bench.sites import Sizes, article_id
 from bench.tables import ratio, show
 from bench.writing import send, writing_token
 
-REQUESTS = scaled(60)  # per kind; all documents are different and fit into the caches
+# number of requests of each kind; their documents are all different and fit into the caches
+REQUESTS = scaled(60)
 KINDS = ("one document", "list of 25", "list of 25, populate=*", "list of 25, nested populate")
 _numbers = counting()
 
 
 def measure(root: Path, sizes: Sizes) -> None:
-    """Print the median duration for some kinds of requests, in three cases: never rendered, rendered before,
-    and after a change.
+    """Print the median duration of some kinds of requests in three cases: the document has never been
+    rendered, has been rendered before, or has been changed since.
     """
     rows = []
     for case in cases(sizes):
         if case.name in KINDS:
             with bifolio(root, workers=1) as serving:
-                fetch(
-                    connection := serving.connect(), "/api/tags?"
-                )  # warm-up: loads what the first request needs
+                # warm-up: load everything that the first request needs
+                fetch(connection := serving.connect(), "/api/tags?")
                 connection.close()
                 paths = case.paths[:REQUESTS]
                 never, before = _median_ms(serving, paths), _median_ms(serving, paths)
@@ -47,7 +47,7 @@ def measure(root: Path, sizes: Sizes) -> None:
 def _median_ms(
     serving: Serving, paths: Sequence[str], writer: str | None = None, sizes: Sizes | None = None
 ) -> float:
-    """Return the median duration in ms of consecutive requests, which are all different.
+    """Return the median duration in ms of different requests, which are sent one after the other.
 
     If `writer` is a token, a different article is changed with this token before each request.
     """

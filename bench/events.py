@@ -1,5 +1,5 @@
-"""Benchmark of event streams: the memory per stream, the delay from an edit to its event, and the effect on
-reads.
+"""Benchmark of event streams: the memory for each stream, the delay from an edit to its event, and the effect
+on reads.
 """
 
 import selectors

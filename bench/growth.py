@@ -1,5 +1,5 @@
-"""How the duration of a request grows with the size of the site, measured with different requests, one
-connection and one worker.
+"""How the duration of a request increases with the size of the site. The requests are all different, and use
+one connection and one worker.
 """
 
 import time
@@ -15,11 +15,11 @@ from bench.serving import Serving, bifolio, fetch
 from bench.sites import WORDS, Sizes, article_id
 from bench.tables import count, ratio, show
 
-REQUESTS = scaled(60)  # per kind, after one warm-up request
-_OFTEN = 7919  # a prime, so that requests are distributed over the whole site
+REQUESTS = scaled(60)  # number of requests of each kind, after one warm-up request
+_OFTEN = 7919  # a prime number, so that the requests are distributed over the whole site
 
 Ask = Callable[[Sizes, int], Mapping[str, str] | str]
-# Requests by row of the table: the path of a document, or parameters of a list.
+# For each row of the table, the requests. A request is the path of a document, or the parameters for a list.
 KINDS: Mapping[str, Ask] = {
     "one document by its id": lambda s, i: f"/api/articles/{article_id(i * _OFTEN % s.articles)}?",
     "a page of 25": lambda s, i: {"pagination[page]": str(1 + i * _OFTEN % (s.articles // 25))},
@@ -45,9 +45,9 @@ KINDS: Mapping[str, Ask] = {
 
 
 def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
-    """Print and return the median duration in milliseconds of each kind of request for each size of site.
+    """Print and return the median duration of each kind of request for each size of site, in milliseconds.
 
-    The table also shows the ratio of each median to the one for the smallest site.
+    The table also contains the ratio of each median to the median for the smallest site.
     """
     found: dict[str, dict[int, float]] = {name: {} for name in KINDS}
     for articles, root in sites.items():
@@ -65,7 +65,7 @@ def measure(sites: Mapping[int, Path]) -> dict[str, dict[int, float]]:
 
 
 def _far(sizes: Sizes, i: int, sort: str) -> Mapping[str, str]:
-    """Return the parameters for a page of 100 articles, at four fifths of a sorted list.
+    """Return the parameters for a page of 100 articles, four fifths of the way through a sorted list.
 
     With 50,000 articles, this is page 400 of 500.
     """

@@ -1,4 +1,5 @@
-"""Benchmark of the git history: writes with commits, past states, versions of documents, and branches.
+"""Benchmark of the git history: writes with commits, reads of past states, versions of documents, and
+branches.
 
 The history is created with `git fast-import`. Every commit changes two articles. Every tenth commit also
 changes the first article, which therefore has hundreds of versions.
@@ -24,7 +25,7 @@ from bench.writing import writing_token
 ARTICLES, COMMITS = scaled(2500, 50), scaled(5000, 60)
 OFTEN = 10  # every tenth commit also changes the first article
 AUTHORS = ("Ada", "Brahim", "Chiara", "Dmitri", "Eun-ji")
-FIRST = 1_710_000_000  # time of the first of these commits, in seconds; the others follow hourly
+FIRST = 1_710_000_000  # time of the first of these commits, in seconds; one commit per hour follows
 WRITES, READS = scaled(40), scaled(12)
 BRANCH = "next"
 LIST = "/api/articles?fields=title,publishedOn&populate=author&sort=publishedOn"
@@ -58,7 +59,7 @@ def measure(root: Path, articles: int, commits: int) -> None:
 
 
 def make_history(root: Path, articles: int, commits: int) -> list[str]:
-    """Add commits by several authors to a site. Return the commit ids, oldest first."""
+    """Add commits by several authors to a site. Return the commit ids, beginning with the oldest."""
     texts: dict[str, str] = {}
     lines: list[bytes] = []
     for number in range(commits):
@@ -100,7 +101,7 @@ def _edited(text: str, number: int) -> str:
 
 
 def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
-    """Measure reads of the history: the first read after a cold start, and later reads."""
+    """Measure reads of the history: the first read after a cold start, and the reads after it."""
     token = writing_token(root)
     shutil.rmtree(root / ".bifolio/cache", ignore_errors=True)
     often, other = (f"/history/articles/{article_id(i)}" for i in (0, articles // 2))
@@ -123,7 +124,7 @@ def _reads(root: Path, articles: int, ids: list[str]) -> list[Row]:
 
 
 def _past(client: "Client", ids: list[str]) -> list[Row]:
-    """Measure reads of past states, and the same reads of the current state for comparison."""
+    """Measure reads of past states. For comparison, also measure the same reads of the current state."""
     now = [client.seconds(f"{LIST}&n={i}") for i in range(READS)]
     rows = [_row("a list of 25", now)]
     step = max(1, len(ids) // 100)
@@ -164,7 +165,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
             "Prefer: merge, with another's": off.merge,
             "a branch merged, git.commit: each": lambda _, i: each.merge_branch(article_id(half + i), i),
         }
-        for i in range(-3, WRITES):  # The first writes are a warm-up and are not measured.
+        for i in range(-3, WRITES):  # The first writes are a warm-up, so they are not measured.
             for name, write in kinds.items():
                 seconds = write(f"/api/articles/{article_id(i % articles)}?fields=slug", i)
                 taken.setdefault(name, []).extend([seconds] if i >= 0 else [])
@@ -173,7 +174,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
 
 
 class Client:
-    """Connection to a server. All requests contain a token."""
+    """Connection to a server. All its requests contain a token."""
 
     def __init__(self, serving: Serving, token: str) -> None:
         self._connection = serving.connect()
@@ -204,8 +205,8 @@ class Client:
         return self.ask("PUT", path, {"title": f"Changed {number} {time.time_ns()}"})[0]
 
     def merge(self, path: str, number: int) -> float:
-        """Change a version of an article that another client has changed since it was read. Return the
-        duration in seconds, including the merge.
+        """Change a version of an article that a different client has changed since the version was read.
+        Return the duration in seconds, including the merge.
         """
         _, tag = self.ask("GET", path)
         self.change(path, number)

@@ -1,7 +1,7 @@
 """Runs a WSGI app on one of the compared servers: `python -m bench.host SERVER PORT empty|site PATH`.
 
-Each server runs with one process, four threads, and no access log. For each request, the empty app looks up
-the bytes that Bifolio sent in response to the same request, and sends these bytes.
+Each server runs in one process with four threads, and writes no access log. The empty app does no work: it
+looks up the bytes that Bifolio sent in response to the same request, and sends these bytes.
 """
 
 import logging
@@ -41,7 +41,9 @@ def empty_app(answers: Mapping[str, bytes]) -> App:
 
 
 def load_app(kind: str, path: Path) -> App:
-    """Return either the empty app, with the responses from a file, or Bifolio, with the site in a folder."""
+    """Return an app. This is either the empty app with the responses in a file, or Bifolio with the site in a
+    folder.
+    """
     if kind == "empty":
         return empty_app(pickle.loads(path.read_bytes()))
     site = open_site(path, Mode.SERVER, records=False).site
@@ -49,7 +51,7 @@ def load_app(kind: str, path: Path) -> App:
 
 
 def run_granian(app: App, port: int) -> None:
-    """Run Granian, which handles HTTP in Rust (hyper), and calls the app in Python threads."""
+    """Run Granian. It handles HTTP in Rust (hyper), and calls the app in Python threads."""
     multiprocessing.set_start_method("fork", force=True)
     server = Server(
         "bench",
@@ -64,12 +66,11 @@ def run_granian(app: App, port: int) -> None:
 
 
 def run_waitress(app: App, port: int) -> None:
-    """Run waitress, a pure Python server. One thread handles input and output, and the others
-    call the app.
+    """Run waitress, a pure Python server. One thread handles input and output, and the other threads call the
+    app.
     """
-    logging.getLogger("waitress.queue").setLevel(
-        logging.ERROR
-    )  # Otherwise, waitress logs every request that has to wait.
+    # Without this, waitress logs every request that has to wait.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     import_module("waitress").serve(app, host=HOST, port=port, threads=THREADS, _quiet=True)
 
 

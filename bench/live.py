@@ -1,4 +1,4 @@
-"""Time from a change on disk until the server serves it."""
+"""Time from a change on disk until the server serves the change."""
 
 import json
 import threading
@@ -14,14 +14,14 @@ from bench.sites import Sizes, article_id, article_path, git
 from bench.tables import count, ratio, show
 
 EDITS = scaled(41)
-CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # numbers of files that differ on the other branch
+CHECKOUTS = (scaled(2000, 10), scaled(20_000, 20))  # how many files are different on the other branch
 WAIT_S = 60.0
 _COUNTED = "/api/articles?filters[summary][$startsWith]=Changed&pagination[pageSize]=1&fields[0]=slug"
 
 
 def measure(root: Path, sizes: Sizes) -> list[list[str]]:
-    """Return the table's rows for one site: edits in place, edits by renaming a new file, and
-    git checkouts.
+    """Return the table's rows for one site. They show edits in place, edits that rename a new file over the
+    old one, and git checkouts.
     """
     with bifolio(root) as serving:
         rows = []
@@ -41,7 +41,7 @@ def print_table(rows: list[list[str]]) -> None:
 
 
 def _edit(serving: Serving, root: Path, i: int, write: Callable[[Path, str], None]) -> float:
-    """Return the seconds from the start of an edit until a response contains it."""
+    """Return the seconds from the start of an edit until a response contains the edit."""
     title = f"Edited {i} by {write.__name__}"
     path = root / article_path(i)
     lines = path.read_text(encoding="utf-8").split("\n")
@@ -69,7 +69,7 @@ def _renamed(path: Path, text: str) -> None:
 
 
 def _checkout(serving: Serving, root: Path, sizes: Sizes, changed: int) -> list[str]:
-    """Measure `git checkout` with a branch on which many files differ."""
+    """Measure `git checkout` of a branch on which many files are different."""
     _make_branch(root, changed)
     time.sleep(2.0)  # Wait until the server has detected the new branch.
     states: set[int] = set()

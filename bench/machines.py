@@ -1,8 +1,8 @@
 """Benchmark of several machines: the duration of a write for each value of `git.push`, the delay until all
-machines show the write, and reads.
+machines show the write, and the rate of reads.
 
-Everything runs on one computer. Three machines with two workers each, their git remote and PostgreSQL share
-its cores, and there is no network between them.
+Everything runs on one computer. Three machines (with two workers each), their git remote and PostgreSQL share
+its cores. There is no network between them.
 """
 
 import itertools
@@ -72,8 +72,8 @@ def _machines(database: Postgres, push: str) -> Iterator[Cluster]:
 
 
 def _write(database: Postgres, push: str) -> tuple[list[list[str]], list[str]]:
-    """Return the table rows for one value of `git.push`: the rates of writes, and how soon other machines
-    show a write.
+    """Return the table rows for one value of `git.push`. They contain the rates of writes, and how soon the
+    other machines show a write.
     """
     with _machines(database, push) as cluster:
         rows = [
@@ -92,7 +92,8 @@ def _spread(seconds: list[float]) -> tuple[str, str]:
 
 
 def _rate(machines: list[Machine], clients: int) -> list[str]:
-    """Return the number of writes per second, their durations, and the number of 503 responses.
+    """Return the number of writes per second, their durations, and the number of responses with the status
+    503.
 
     Each client writes to different documents.
     """
@@ -141,7 +142,9 @@ def _shown(cluster: Cluster, number: int) -> float:
 
 
 def _read(database: Postgres) -> None:
-    """Print the number of reads per second through nginx, with one machine and with three."""
+    """Print the number of reads per second through nginx, first with one machine and then with three
+    machines.
+    """
     with _machines(database, "before") as cluster:
         behind = {"one machine": cluster.machines[:1], "three machines": cluster.machines}
         best: dict[str, Result] = {}

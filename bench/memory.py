@@ -1,4 +1,6 @@
-"""Memory of the worker process: in relation to the size of the content, and after a flood of queries."""
+"""Memory of the worker process, depending on the size of the content, and after a large number of different
+queries.
+"""
 
 from collections.abc import Mapping
 from itertools import permutations
@@ -12,14 +14,14 @@ from bench.tables import count, ratio, show, size
 from server.api import caching
 from server.index import fragments, orders
 
-FLOOD = scaled(20_000, 20)  # different queries
+FLOOD = scaled(20_000, 20)  # number of different queries
 LONG = 32_000  # length of each query in characters; the limit is 32,768
 _ORDERS = [",".join(names) for names in permutations(("title", "slug", "summary", "publishedOn", "featured"))]
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print a row for each site. The first site is empty and shows how much memory the process
-    itself needs.
+    """Print a row for each site. The first site is empty, so its row shows how much memory the process itself
+    needs.
     """
     rows, bare = [], 0
     for articles, root in sites.items():
@@ -37,7 +39,7 @@ def measure(sites: Mapping[int, Path]) -> None:
 
 
 def measure_flood(root: Path, articles: int) -> None:
-    """Print a worker's memory after many long queries of all kinds, which are all different."""
+    """Print a worker's memory after many long queries of all kinds, no two of which are the same."""
     with bifolio(root, workers=1) as serving:
         connection = serving.connect()
         for i in range(60):

@@ -1,4 +1,4 @@
-"""Content types of the measured sites: articles, and the content types to which articles refer."""
+"""Content types of the measured sites: the content type for articles, and those to which articles refer."""
 
 import json
 from pathlib import Path

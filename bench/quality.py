@@ -1,9 +1,9 @@
-"""Quality of the search ranking for questions with known results, compared with SQLite FTS5.
+"""Quality of the search ranking for questions whose correct results are known, compared with SQLite FTS5.
 
-The pages are real documentation, which is not part of the repository: `--docs` or BIFOLIO_ASTRO_DOCS names a
-folder or .tar.gz file that contains `en/`, `fr/` and `de/` with the documentation of Astro. The questions
-were written before anything was measured. They are based on page titles and on usual names for the pages'
-subjects.
+The pages are real documentation, which is not part of the repository. `--docs` or BIFOLIO_ASTRO_DOCS
+specifies a folder or .tar.gz file that contains `en/`, `fr/` and `de/` with the documentation of Astro. The
+questions were written before anything was measured. They are based on page titles and on the usual names for
+the subjects of the pages.
 """
 
 import json
@@ -25,7 +25,7 @@ from server.search.texts import texts
 from server.search.words import split
 from server.site.site import Site
 
-# locale, query, page that should be found
+# (locale, query, page that should be found)
 QUESTIONS: Sequence[tuple[str, str, str]] = (
     ("en", "deploy my site to netlify", "guides--deploy--netlify"),
     ("en", "github pages", "guides--deploy--github"),
@@ -58,7 +58,7 @@ QUESTIONS: Sequence[tuple[str, str, str]] = (
     ("de", "YAML Unterstützung", "recipes--add-yaml-support"),
     ("de", "Editor einrichten", "editor-setup"),
 )
-DEPTH = 25  # Results after this rank are ignored.
+DEPTH = 25  # Results below this rank are ignored.
 _TYPE = {
     "kind": "collectionType",
     "info": {"singularName": "doc", "pluralName": "docs", "displayName": "Doc"},
@@ -73,7 +73,7 @@ _TYPE = {
 
 
 def measure(folder: Path, docs: Path) -> None:
-    """Index the pages and print the mean reciprocal rank of both engines."""
+    """Index the pages, and print the mean reciprocal rank for both search engines."""
     site = _make_site(folder, docs)
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -111,8 +111,8 @@ def _make_site(folder: Path, docs: Path) -> Site:
 
 
 def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
-    """Return a database that contains the same texts in SQLite's full-text index, with SQLite's stemmer and
-    without accents.
+    """Return a database that contains the same texts in SQLite's full-text index. SQLite's stemmer is used,
+    and accents are removed.
     """
     database = sqlite3.connect(file or ":memory:", check_same_thread=False)
     database.execute(
@@ -132,7 +132,8 @@ def fts5(site: Site, file: Path | None = None) -> sqlite3.Connection:
     return database
 
 
-Ask = Callable[[str, str], list[str]]  # from locale and query to documentIds, best first
+# returns the documentIds for a locale and a query, with the best result first
+Ask = Callable[[str, str], list[str]]
 
 
 def _bifolio(site: Site) -> Ask:
@@ -148,7 +149,9 @@ def _bifolio(site: Site) -> Ask:
 
 
 def match(text: str, *, every: bool = True) -> str:
-    """Convert a question to a query in FTS5's language, which matches all words or any word."""
+    """Convert a question to a query for FTS5. If `every` is set, it matches texts with all words, otherwise
+    texts with any of the words.
+    """
     return (" AND " if every else " OR ").join(f'"{word}"' for word in split(text))
 
 

@@ -1,5 +1,5 @@
-"""Random queries of all kinds that a client can send. `bench.worst` searches for expensive ones
-among them.
+"""Random queries of all kinds that a client can send. `bench.worst` uses them to search for expensive
+queries.
 """
 
 import random
@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from bench.sites import WORDS
 
-LEVELS = 18  # maximum length of relation paths; the remaining levels are needed for brackets
+LEVELS = 18  # maximum length of a path through relations; the query's other levels are needed for brackets
 MOST_PARTS = 900
 RELATIONS = {
     "articles": {"author": "authors", "category": "categories", "tags": "tags", "related": "articles"},
@@ -39,7 +39,7 @@ _OTHER = (
 
 @dataclass(frozen=True)
 class Query:
-    """The parts of a query string, and the plural of a content type (or a different path)."""
+    """The parts of a query string, and the plural API id of a content type (or a different path)."""
 
     target: str
     parts: tuple[str, ...]
@@ -68,8 +68,8 @@ class Chance:
         return Query(target, tuple(self._part(target) for _ in range(self.pick([1, 2, 4, 8]))))
 
     def changed(self, query: Query) -> Query:
-        """Return the query with one part removed, with a few parts added, or with very many parts of one kind
-        added.
+        """Return a changed copy of the query. One part is removed, a few parts are added, or very many parts
+        of one kind are added.
         """
         parts, how = list(query.parts), self.pick(["less", "more", "more", "many"])
         if how == "less":
@@ -103,7 +103,7 @@ class Chance:
         return " ".join(self._random.choices(WORDS, k=self.pick(counts))) + self.pick(["", "", "zz"])
 
     def _steps(self, target: str, counts: list[int]) -> tuple[list[str], str]:
-        """Return a path through relations, and the content type at the end of the path."""
+        """Return a path through relations, and the content type to which the path leads."""
         steps = []
         for _ in range(self.pick(counts)):
             steps.append(self.pick(list(RELATIONS[target])))

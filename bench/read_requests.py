@@ -1,4 +1,6 @@
-"""Requests to measure. For each kind, there is one request to repeat, and many different requests."""
+"""The requests that are measured. For each kind, there is one request to repeat, and a list of different
+requests.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from urllib.parse import quote
 from bench.effort import scaled
 from bench.sites import WORDS, Sizes, article_id
 
-DIFFERENT = scaled(200)  # different requests per case
+DIFFERENT = scaled(200)  # number of different requests of each kind
 PAGE = 25
 NESTED = {
     "populate[author][fields][0]": "name",
@@ -29,7 +31,7 @@ class Case:
 
 
 def cases(sizes: Sizes) -> list[Case]:
-    """Return every kind of request for a site of these sizes."""
+    """Return every kind of request for a site with these numbers of documents."""
     pages = range(1, min(DIFFERENT, sizes.articles // PAGE) + 1)
     step = max(1, sizes.articles // DIFFERENT)
     documents = [f"/api/articles/{article_id(i)}?" for i in range(0, sizes.articles, step)]

@@ -16,13 +16,13 @@ from bench.serving import Serving, bifolio, hosted
 from bench.sites import Sizes
 from bench.tables import count, ratio, show, size
 
-SECONDS = scaled_seconds(1)  # per turn; the servers alternate
+SECONDS = scaled_seconds(1)  # duration of one turn; the servers take turns
 
 
 @dataclass(frozen=True)
 class Row:
-    """Measurements for one kind of request: the size of the response, and the results for Bifolio and for the
-    empty app in each turn.
+    """Measurements for one kind of request: the size of the response, and the results of each turn for
+    Bifolio and for the empty app.
     """
 
     case: Case
@@ -30,16 +30,16 @@ class Row:
     turns: Sequence[tuple[Result, Result]]
 
     def ratio(self) -> float:
-        """Bifolio's rate as a share of the empty app's rate (the median of all turns)."""
+        """Bifolio's rate divided by the empty app's rate (the median of all turns)."""
         return median(ours.rate / empty.rate for ours, empty in self.turns)
 
     def cost_ms(self) -> float:
-        """The time in milliseconds that Bifolio adds to one response."""
+        """The time in milliseconds that Bifolio adds to the empty app's time for one response."""
         return median(1000 / ours.rate - 1000 / empty.rate for ours, empty in self.turns)
 
 
 def measure(root: Path, sizes: Sizes, rounds: int) -> None:
-    """Measure every kind of request on one site, and print two tables: for different requests, and for
+    """Measure every kind of request on one site. Print two tables: one for different requests and one for
     repeated requests.
     """
     with ExitStack() as stack:

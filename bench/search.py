@@ -1,9 +1,10 @@
-"""`python -m bench search`: building the index, and searches, compared with `_q` and SQLite FTS5.
+"""`python -m bench search`: the time for building the index and for searches, compared with `_q` and SQLite
+FTS5.
 
-The documents have 300 words each, from a vocabulary of 20,000 words with the frequencies of natural language:
-the most frequent word occurs a hundred times as often as the hundredth. A measured search includes everything
-except the network: parsing, finding, 25 documents per page, highlighting, and JSON. FTS5 also counts, ranks
-and highlights matches.
+The documents have 300 words each, from a vocabulary of 20,000 words. The words have the frequencies of
+natural language: the most frequent word occurs a hundred times as often as the hundredth. A measured search
+includes everything except the network: parsing, finding, highlighting, and JSON for 25 documents per page.
+FTS5 also counts, ranks and highlights matches.
 """
 
 import json
@@ -35,7 +36,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site
 
 SIZES = (scaled(1000, 50), scaled(10_000, 60))
-LARGEST = scaled(50_000, 70)  # with --full
+LARGEST = scaled(50_000, 70)  # the sizes with --full
 WORDS = scaled(300, 20)
 TURNS = scaled(15)
 EDITS = scaled(20)
@@ -47,7 +48,7 @@ _TYPE = {
 }
 # Queries. A number is a word's rank by frequency; 0 is the most frequent word.
 Words = Sequence[str]
-Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # name, query, query in FTS5's language
+Asked = tuple[str, Callable[[Words], str], Callable[[Words], str]]  # (name, query, the same query for FTS5)
 ASKED: Sequence[Asked] = (
     ("a rare word", lambda w: w[9000], lambda w: f'"{w[9000]}"'),
     ("an ordinary word", lambda w: w[400], lambda w: f'"{w[400]}"'),
@@ -60,7 +61,7 @@ ASKED: Sequence[Asked] = (
 
 
 def measure(folder: Path, docs: str | None, *, full: bool) -> None:
-    """Measure the speed at every size. If the pages for it exist, also measure the quality."""
+    """Measure the speed at every size. Also measure the quality, if the pages for it are available."""
     sizes = (*SIZES, LARGEST) if full else SIZES
     words = _vocabulary()
     built, asked = [], []
@@ -134,7 +135,7 @@ def _measure(root: Path, documents: int, words: Sequence[str]) -> tuple[list[str
 
 
 def _feed(site: Site) -> tuple[float, float]:
-    """Update the index. Return the elapsed time and the processor time in seconds."""
+    """Update the index. Return the elapsed time and the processor time, both in seconds."""
     began, used = time.perf_counter(), _used()
     sync = Sync(site, Timing())
     runner = Runner([sync])
@@ -151,8 +152,8 @@ def _used() -> float:
 
 
 def _freshness(site: Site, root: Path) -> str:
-    """Return the delay between a file change and the moment at which the index contains it: the median and
-    maximum of EDITS changes.
+    """Return the delay from a change to a file until the index contains the change. The result is the median
+    and the maximum for EDITS changes.
     """
     engine, scope, taken = Search(root), Scope({"api::page.page": PUBLISHED}), []
     sync = Sync(site, Timing())

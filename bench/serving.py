@@ -22,7 +22,7 @@ STOP_S = 10.0
 
 @dataclass(frozen=True)
 class Serving:
-    """A running server: its port, and the process that was started."""
+    """A running server, with its port and the process that was started."""
 
     port: int
     pid: int
@@ -40,8 +40,8 @@ class Serving:
             connection.close()
 
     def memory(self) -> int:
-        """Return the resident memory in bytes of the largest child process, or of the server process if it
-        has no child processes.
+        """Return the resident memory of the largest child process in bytes. If there are no child processes,
+        return the memory of the server process.
         """
         listing = subprocess.run(["ps", "-eo", "pid=,ppid=,rss="], capture_output=True, text=True, check=True)
         rows = [tuple(map(int, line.split())) for line in listing.stdout.splitlines()]

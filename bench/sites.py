@@ -23,13 +23,13 @@ WORDS = _WORDS.split()
 
 @dataclass(frozen=True)
 class Sizes:
-    """The number of documents of each content type, for a given number of articles."""
+    """The number of documents of each content type, which depends on the number of articles."""
 
     articles: int
 
     @property
     def authors(self) -> int:
-        """The number of authors: one for every fifty articles."""
+        """The number of authors, which is one for every fifty articles."""
         return max(5, self.articles // 50)
 
     @property
@@ -39,12 +39,12 @@ class Sizes:
 
     @property
     def tags(self) -> int:
-        """The number of tags: one for every forty articles. Each article has three tags."""
+        """The number of tags, which is one for every forty articles. Each article has three tags."""
         return max(10, self.articles // 40)
 
 
 def make_site(root: Path, articles: int, *, small: bool = False) -> Sizes:
-    """Create a site with `articles` articles at `root`, as a git repository with a short history.
+    """Create a site with `articles` articles at `root`. The site is a git repository with a short history.
 
     If `small` is set, articles have 200 bytes instead of 2 kB.
     """
@@ -132,9 +132,9 @@ createdAt: 2024-01-01T08:00:00.000Z
 
 
 def git(root: Path, *arguments: str, when: int = 1_800_000_000, given: bytes = b"") -> str:
-    """Run git in a site, ignoring the user's configuration. Return the output.
+    """Run git in a site, and return its output. The user's git configuration is ignored.
 
-    `given` is git's standard input.
+    `given` is passed to git as standard input.
     """
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for who in ("AUTHOR", "COMMITTER"):

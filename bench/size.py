@@ -1,8 +1,8 @@
-"""Benchmark of whole sites of several sizes: starts, memory, new searches, and a changed content type.
+"""Benchmark of whole sites of several sizes: starts, memory, searches, and a changed content type.
 
-The table has a column for each size. How fast the machine is can be seen from the time that libyaml needs for
-the front matter. The server has two workers. Memory is the proportional set size (PSS), which counts shared
-memory once. Memory and processor time are read from /proc, so this benchmark runs only on Linux.
+The table has a column for each size. To show how fast the machine is, it contains the time that libyaml takes
+to parse the front matter. The server has two workers. Memory is the proportional set size (PSS), which counts
+shared memory only once. Memory and processor time are read from /proc, so this benchmark runs only on Linux.
 """
 
 import json
@@ -22,18 +22,19 @@ from bench.sites import WORDS
 from bench.tables import show, size
 
 WORKERS = 2
-SEARCHES = scaled(12)  # per kind, after a warm-up search
-QUIET_S = scaled_seconds(4)  # After this much idle time, background work is treated as finished.
+SEARCHES = scaled(12)  # number of searches of each kind, after a warm-up search
+# Background work is treated as finished if the processes were idle for this time.
+QUIET_S = scaled_seconds(4)
 LONGEST_CHANGE_S = 300.0
 TICKS = os.sysconf("SC_CLK_TCK")
 LIST = "/api/articles?fields=title"
 
-Cells = dict[str, str]  # by name of the measurement
+Cells = dict[str, str]  # The keys are the names of the measurements.
 
 
 def measure(sites: Mapping[int, Path]) -> None:
-    """Print one table for all sites. `sites` maps the number of articles to a site. This removes the sites'
-    caches.
+    """Print one table for all sites. `sites` maps a number of articles to a site with this number. The caches
+    of the sites are deleted.
     """
     columns = [_measure_site(root) for root in sites.values()]
     rows = [[name, *(column[name] for column in columns)] for name in columns[0]]
@@ -136,24 +137,22 @@ def _processes(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    """Return the processor time in seconds of a process and its descendants, including those
-    that have ended.
+    """Return the processor time in seconds of a process and its descendants. Descendants that have ended are
+    included.
     """
     return sum(sum(_ticks(one)) for one in _processes(pid)) / TICKS
 
 
 def _ticks(pid: int) -> list[int]:
-    """Return the user and system time of a process and of its ended children, in clock ticks."""
+    """Return the user time and system time of a process and of its ended children, in clock ticks."""
     return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 
 def _cpu_of(serving: Serving, work: Callable[[], object]) -> float:
-    """Do some work, and return the processor time in seconds that the server's threads used
-    during this work.
-    """
+    """Do some work. Return the processor time in seconds that the server's threads used in the meantime."""
 
     def used() -> int:
-        """Return the nanoseconds that /proc reports for all threads together."""
+        """Return the processor time of all threads in nanoseconds, as reported in /proc."""
         found = 0
         for pid in _processes(serving.pid):
             for task in Path(f"/proc/{pid}/task").iterdir():

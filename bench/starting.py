@@ -1,5 +1,5 @@
-"""Time from the start command to the first response, for cold starts (without caches) and warm starts
-(without changes).
+"""Time from the start command to the first response. A cold start has no caches; before a warm start, nothing
+has changed.
 """
 
 import shutil
@@ -17,7 +17,7 @@ STARTS = scaled(3, 1)
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the median duration of a few starts of each kind, for each site."""
+    """Print the median duration of a few cold and warm starts, for each site."""
     rows = []
     for articles, root in sites.items():
         cold, warm = [], []

@@ -1,7 +1,7 @@
 """Benchmark of the studio in Debian's chromium: the time to the first paint, and the time to open lists and
 forms.
 
-The first visit starts with an empty browser cache. Later visits reuse the cache.
+The browser's cache is empty at the first visit. Later visits use what is in the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ async ([link, shown, count, later]) => {
 }
 """
 ROWS = "[aria-label=Articles][aria-busy=false] tbody tr"
-OPENING = {  # by name: start page, link to click, and what to wait for
+OPENING = {  # for each name: (start page, link to click, what to wait for)
     f"a list of {MANY:,}, by its link": ("", "Articles", ROWS, 1, ""),
     "a form of 60 fields, from its list": ("large", "one", ".form-field", 60, ""),
     "one with 20 editors, from its list": ("edited", "one", ".form-field", 60, ".cm-content"),
@@ -46,7 +46,7 @@ OPENING = {  # by name: start page, link to click, and what to wait for
 
 
 def measure(folder: Path) -> None:
-    """Print how long a user waits."""
+    """Print how long a user has to wait."""
     with _browser() as browser, _site(folder) as studio:
         signed_in = signed_in_at(studio, browser)
         _show("First painted, in ms", "the page", _painted(studio, browser, signed_in))
@@ -126,8 +126,8 @@ def _browser() -> Iterator[Any]:
 
 @contextmanager
 def _site(folder: Path) -> Iterator[Studio]:
-    """Context manager: serve the repository's site with more articles, and with two content types that have
-    60 attributes.
+    """Context manager: serve the repository's site, with additional articles and with two content types that
+    have 60 attributes each.
 
     One in ten articles is a draft.
     """

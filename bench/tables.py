@@ -42,7 +42,7 @@ def ratio(value: float) -> str:
 
 
 def median_and_p99(taken: Sequence[float]) -> tuple[float, float]:
-    """Return the median and the 99th percentile. In the smallest runs, `taken` may contain only one value."""
+    """Return the median and the 99th percentile. In the smallest runs, `taken` contains only one value."""
     if len(taken) < 2:
         return taken[0], taken[0]
     return median(taken), quantiles(taken, n=100)[98]

@@ -16,8 +16,8 @@ from bench.sites import article_path, make_site
 from bench.tables import count, median_and_p99, show
 
 WORKERS = 2
-EDITS = scaled(100)  # sequentially
-AT_ONCE = scaled(900)  # documents that change together; a larger change would be joined into one event
+EDITS = scaled(100)  # number of changes that are made one after the other
+AT_ONCE = scaled(900)  # number of documents that change together; a larger change would become a single event
 WAIT_S = 60.0
 
 

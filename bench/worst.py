@@ -1,7 +1,8 @@
 """`python -m bench worst`: searches for the most expensive queries that any client can send.
 
-It starts with random queries in this process, and repeatedly changes the most expensive ones. Then eight
-clients send the worst queries to a server at the same time, while a different client's requests are timed.
+The search starts with random queries in this process, and repeatedly changes the most expensive ones. After
+the search, eight clients send the worst queries to a server at the same time, while the requests of another
+client are timed.
 """
 
 import threading
@@ -24,8 +25,8 @@ from server.service.opening import Mode, open_site
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse
 
-BEST = scaled(20)  # number of queries per round that are changed again
-RANDOM = scaled(150)  # random queries at the start
+BEST = scaled(20)  # number of queries that are changed again in each round
+RANDOM = scaled(150)  # number of random queries at the start
 ATTACKERS, CROWD_S = 8, scaled_seconds(10)
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -42,19 +43,15 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Measures queries in this process. Queries are processed as in a worker, but each time with empty
-    caches.
+    """Measures queries in this process. Queries are processed as in a worker, but the caches are emptied
+    before each query.
     """
 
     def __init__(self, root: Path) -> None:
         self.site = open_site(root, Mode.SERVER, records=False).site
         self.app = create_app(self.site, Accounts(root))
-        for column in (
-            "title",
-            "slug",
-            "summary",
-            "body",
-        ):  # warm-up: the texts are joined for searching only once
+        # warm-up: texts are joined for searching when they are first needed
+        for column in ("title", "slug", "summary", "body"):
             self.of(Query("articles", (f"filters[{column}][$contains]=x",)))
 
     def of(self, query: Query) -> Cost:
@@ -81,7 +78,7 @@ def _told(statuses: list[str]) -> "StartResponse":
 
 
 def measure(root: Path, articles: int, *, queries: int) -> None:
-    """Print the worst queries, and how long a different client waits while these queries are sent."""
+    """Print the worst queries, and how long another client has to wait while these queries are sent."""
     worst = search(Costs(root), queries)
     rows = [
         [
@@ -99,8 +96,8 @@ def measure(root: Path, articles: int, *, queries: int) -> None:
 
 
 def search(costs: Costs, queries: int) -> list[tuple[Query, Cost]]:
-    """Return the most expensive queries, alternating between those that need the most time and those that
-    need the most memory.
+    """Return the most expensive queries. Queries that need the most time alternate with queries that need the
+    most memory.
     """
     chance, known = Chance(1), dict[Query, Cost]()
     while len(known) < queries:
@@ -125,7 +122,7 @@ def _memory(name: str) -> int:
 
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
-    """Print the latency of simple requests, first without load, then while eight clients send the worst
+    """Print the latency of simple requests, first without load, and then while eight clients send the worst
     queries.
     """
     with bifolio(root, workers=2) as serving:

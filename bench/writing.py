@@ -1,5 +1,5 @@
-"""Benchmark of writes through the API, with every byte flushed to disk: for each size of site, and during
-reads.
+"""Benchmark of writes through the API, with every byte flushed to disk. Writes are measured for each size of
+site, and while other clients read.
 """
 
 import http.client
@@ -23,7 +23,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the duration of a create and an update for each size of site, and how writes affect readers."""
+    """Print the durations of a create and an update for each size of site, and how writes affect readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():
@@ -44,7 +44,7 @@ def measure(sites: dict[int, Path]) -> None:
 
 
 def _committed(root: Path, sizes: Sizes) -> None:
-    """Print the duration of writes with a commit for each write, compared with writes without commits."""
+    """Print the duration of writes if each write is committed, compared with writes without commits."""
     rows = []
     settings = root / "site.yaml"
     before = settings.read_text()
@@ -123,7 +123,7 @@ def send(
 
 
 def _beside(root: Path, token: str, sizes: Sizes) -> None:
-    """Print the latency of different reads, without and with concurrent writes."""
+    """Print the latency of different reads, with and without writes at the same time."""
     with bifolio(root) as serving:
         alone = _reads(serving, sizes)
         stop = threading.Event()

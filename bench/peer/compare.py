@@ -1,4 +1,6 @@
-"""Sends the same requests to all three servers: first to compare the responses, then to measure the speed."""
+"""Sends the same requests to all three servers, first to compare the responses, and then to measure the
+speed.
+"""
 
 import json
 import pickle
@@ -16,7 +18,7 @@ from bench.serving import Serving, hosted
 from bench.tables import count, ratio, show, size
 
 CONNECTIONS = 16
-_CHECKED = 5  # requests per row whose responses are compared
+_CHECKED = 5  # number of requests in each row whose responses are compared
 Turns = dict[str, list[Result]]
 
 
@@ -29,7 +31,7 @@ class Servers:
     json_server: Serving
 
     def each(self, row: Row) -> dict[str, tuple[Serving, Sequence[str]]]:
-        """Return each server by name, together with its requests for a row of the table."""
+        """Return each server by name, together with the requests that it receives for a row of the table."""
         return {
             "bifolio": (self.bifolio, row.bifolio),
             "strapi": (self.strapi, row.strapi),
@@ -38,7 +40,9 @@ class Servers:
 
 
 def check(servers: Servers, asked: Sequence[Row]) -> None:
-    """Check that all servers return the same documents. Raises RuntimeError if they differ."""
+    """Check that all servers return the same documents. Raises RuntimeError if they return different
+    documents.
+    """
     for row in asked:
         for i in range(_CHECKED):
             ours, reference = (
@@ -61,7 +65,9 @@ def _told(answer: Mapping[str, Any]) -> list[str]:
 def measure(
     servers: Servers, asked: Sequence[Row], folder: Path, rounds: int, seconds: int, workers: int
 ) -> list[dict[str, object]]:
-    """Measure every row in turns and print two tables. Return the figures in the tables, to store as JSON."""
+    """Measure every row in turns and print two tables. Return the figures in the tables, to be stored as
+    JSON.
+    """
     answers = {row.bifolio[0]: servers.bifolio.get(row.bifolio[0]) for row in asked}
     file = folder / "answers"
     file.write_bytes(pickle.dumps(answers))
@@ -83,7 +89,7 @@ def measure(
 def _turns(
     each: Mapping[str, tuple[Serving, Sequence[str]]], rounds: int, seconds: int, unique: bool
 ) -> Turns:
-    """Run all turns. The first turn is not counted, because JIT compilers make later turns faster."""
+    """Run all turns. The first turn is ignored, because later turns are faster due to JIT compilers."""
     turns: Turns = {name: [] for name in each}
     for turn in range(rounds if unique or SHARE < 1 else rounds + 1):
         for name, (serving, paths) in each.items():

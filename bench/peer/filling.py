@@ -1,4 +1,6 @@
-"""Fills the other servers with the documents that Bifolio serves, through their API or their data file."""
+"""Fills the other servers with the documents that Bifolio serves, either through their API or by writing
+their data file.
+"""
 
 import http.client
 import json
@@ -10,8 +12,9 @@ from bench.host import HOST
 from bench.model import REFERRED
 from bench.serving import Serving
 
-Documents = dict[str, list[dict[str, Any]]]  # documents by plural, populated one level deep
-Ids = dict[str, str]  # from Bifolio's documentId to the other server's
+# The keys are plural API ids. The documents are populated one level deep.
+Documents = dict[str, list[dict[str, Any]]]
+Ids = dict[str, str]  # maps Bifolio's documentIds to the other server's documentIds
 _OURS = ("id", "documentId", "createdAt", "updatedAt", "publishedAt", "locale", "localizations")
 _SINGLE, _MANY = ("author", "category"), ("tags", "related")
 _PAGE = 100
@@ -33,7 +36,7 @@ def _pages(serving: Serving, plural: str) -> Iterator[dict[str, Any]]:
 
 
 def fill_strapi(serving: Serving, token: str, documents: Documents, say: Callable[[str], None]) -> Ids:
-    """Create every document through the API in order, then add the relations between articles."""
+    """Create every document through the API, in order. Then add the relations between articles."""
     ids: Ids = {}
     api = Api(serving.port, token)
     for plural, found in documents.items():

@@ -1,9 +1,9 @@
 """Recorded responses of another server in a file, and a server that plays them back.
 
-With a recording, the other server need not be installed. A response is found by its request and its
-conversation, so a run can omit requests. A request that is not in the recording gets the status 599. If a
-request is repeated, its recorded responses are returned in order. After that, the last response is returned
-each time.
+With a recording, the other server need not be installed. The playback server finds a response by its request
+and by its conversation (a sequence of requests that starts from the same state). So a run can send only some
+of the recorded requests. A request that is not in the recording gets the status 599. If a request is
+repeated, its recorded responses are returned in order. After that, the last response is returned each time.
 """
 
 import http.client
@@ -34,8 +34,8 @@ _MATTER = (
 def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> str:
     """Return the key that identifies a request.
 
-    The key ignores the body of a form, because it contains pictures whose bytes depend on the library that
-    creates them.
+    The body of a form is ignored, because it contains pictures whose bytes depend on the library that creates
+    them.
     """
     known = {name.lower(): value for name, value in headers.items()}
     told = [f"{name}: {known[name]}" for name in _MATTER if name in known]
@@ -45,7 +45,7 @@ def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) 
 
 @dataclass
 class Recording:
-    """Recorded responses by conversation and request key. Identical responses are stored once."""
+    """Recorded responses by conversation and request key. Identical responses are stored only once."""
 
     answers: list[Any] = field(default_factory=list)  # status, headers, body
     asked: dict[str, dict[str, list[int]]] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Recording:
         self.asked.setdefault(self._case, {}).setdefault(asked, []).append(self._known[text])
 
     def write(self, path: Path) -> None:
-        """Write the recording to a file, one response per line."""
+        """Write the recording to a file, with one line for each response."""
         lines = ",\n".join(json.dumps(answer, ensure_ascii=False) for answer in self.answers)
         path.write_text(f'{{"asked": {json.dumps(self.asked)},\n"answers": [\n{lines}\n]}}\n', "utf-8")
 

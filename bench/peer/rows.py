@@ -1,6 +1,6 @@
 """The same requests in the form that each of the three servers expects.
 
-Each row of the tables has as many different requests as the content allows, at most DIFFERENT.
+Each row of the tables has as many different requests as the content allows, up to DIFFERENT.
 """
 
 import random
@@ -15,22 +15,22 @@ from bench.sites import WORDS
 
 DIFFERENT = scaled(1000, 10)
 PAGE = 25
-LEAST = 40  # minimum number of articles, so that there are several different pages
+LEAST = 40  # minimum number of articles; with fewer, there would not be several different pages
 _SORTS = ("title", "slug", "publishedOn", "readingMinutes", "summary", "createdAt")
 _EXPANDED = "_expand=author&_expand=category"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kind of request. For each server, it contains the paths of different requests, in the
-    same order.
+    """One kind of request. It contains the paths of different requests for each server, in the same order for
+    all servers.
     """
 
     name: str
     bifolio: list[str]
     strapi: list[str]
     json_server: list[str]
-    as_json_server: str = ""  # the closest request for json-server, if it lacks the feature
+    as_json_server: str = ""  # the most similar request, if json-server lacks the feature
 
 
 def rows(documents: Documents, ids: Ids) -> list[Row]:

@@ -1,10 +1,10 @@
 """`make real REAL=dir` serves real repositories in place, and checks what Bifolio reads and writes.
 
-The folder `dir` contains the trees listed in bench/real/trees.py, each as an archive NAME.tar.gz or
-NAME.tar.xz, or as a folder NAME. For each tree, this command runs `bifolio init`, `bifolio check` and a
-server. It compares the values of all documents with the values that packages from npm read, and writes
-documents back unchanged, and with one attribute changed. The exit status is 1 if there is a difference that
-is not declared in bench/real/known.py.
+The folder `dir` contains the trees that are listed in bench/real/trees.py. Each tree is an archive
+NAME.tar.gz or NAME.tar.xz, or a folder NAME. For each tree, this command runs `bifolio init`, `bifolio check`
+and a server. It compares the values of all documents with the values that packages from npm read. It then
+writes documents back, first unchanged and then with one attribute changed. The exit status is 1 if there is a
+difference that is not declared in bench/real/known.py.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from bench.real.trees import TREES, find
 from tests.ci import skipped
 from tests.signals import restore_in_children
 
-DOCUMENTS = 40  # documents per tree that are written
+DOCUMENTS = 40  # number of documents that are written in each tree
 AT_ONCE = 2
 
 

@@ -1,4 +1,4 @@
-"""Changes one attribute of a document as an editor would. It chooses the attribute and the attribute's new
+"""Changes one attribute of a document as an editor would. The module chooses both the attribute and its new
 value.
 """
 
@@ -23,13 +23,13 @@ NOT_SENT = (
 
 
 def body_of(served: Served) -> dict[str, Any]:
-    """Return the body that an edit form sends back: all values that it has read."""
+    """Return the body that an edit form sends back. It contains all values that the form has read."""
     return {name: value for name, value in served.values.items() if name not in NOT_SENT}
 
 
 def own_body_of(served: Served) -> dict[str, Any]:
-    """Return the body without values that are stored in other documents, because these may have changed
-    since.
+    """Return the body without values that are stored in other documents, because those documents may have
+    changed since.
     """
     attributes = served.document.type.attributes
     return {
@@ -38,8 +38,8 @@ def own_body_of(served: Served) -> dict[str, Any]:
 
 
 def choose(served: Served, turn: int) -> tuple[str, Any] | None:
-    """Return an attribute and a new value for it, or None if no attribute can be changed. Each turn chooses a
-    different attribute.
+    """Return an attribute and a new value for it. Return None if no attribute can be changed. Each turn
+    chooses a different attribute.
 
     Attributes that all locales share, and attributes that are stored in other documents, are not chosen.
     """
@@ -64,7 +64,7 @@ def _options(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def change(value: Any, attribute: Attribute, components: Components) -> Any:
-    """Return a different value for an attribute, or the same value if no other is possible."""
+    """Return a different value for an attribute. If no different value is possible, return the same value."""
     kind = attribute["type"]
     if kind == "dynamiczone" or (kind == "component" and attribute.get("repeatable")):
         uid = value[0].get("__component") or attribute["component"]
@@ -109,7 +109,7 @@ def _change_list(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_json(value: Any, attribute: Attribute) -> Any:
-    """Change the first scalar inside the value."""
+    """Change the first scalar inside a value."""
     if isinstance(value, dict):
         name = next(iter(value), None)
         return value if name is None else {**value, name: _change_json(value[name], attribute)}
@@ -123,7 +123,7 @@ def _change_json(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_component(value: Any, components: Components, attributes: Mapping[str, Attribute]) -> Any:
-    """Change the first attribute of the component that can be changed."""
+    """Change the first attribute in a component that can be changed."""
     for name, attribute in attributes.items():
         if value.get(name) and (changed := change(value[name], attribute, components)) != value[name]:
             return {**value, name: changed}

@@ -1,4 +1,4 @@
-"""Client for the server of a tree. It uses a full-access token and one connection."""
+"""Client for the server that serves a tree. It uses a full-access token and a single connection."""
 
 import http.client
 import json

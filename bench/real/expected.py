@@ -1,8 +1,8 @@
 """Computes the expected value of an attribute according to the rules in docs/files.md.
 
-Values have the form in which the API returns them. A text without quotes must be parsed as the attribute's
-type. So text comes from parsing the file without types, and `json` and `array` values come from parsing the
-file with YAML 1.2's types.
+Values have the form in which the API returns them. A value without quotes must be parsed as the attribute's
+type. Therefore, the text of such a value is read from the file without YAML's types. Only the values of
+`json` and `array` attributes are read with the types of YAML 1.2.
 """
 
 import re
@@ -24,7 +24,7 @@ NOT_ATTRIBUTES = ("documentId", "createdAt", "updatedAt", "publishedAt", "locale
 
 
 class Unreadable(ValueError):
-    """The file contains a value that is invalid for the type of its attribute."""
+    """Raised if a value in the file is invalid for the type of its attribute."""
 
 
 def expected(document: Document, name: str, attribute: Attribute) -> Any:
@@ -43,14 +43,14 @@ def expected(document: Document, name: str, attribute: Attribute) -> Any:
 
 
 def served_keys(document: Document) -> set[str]:
-    """Return the keys in a file that the API should return in some form, which are all keys with a value."""
+    """Return the keys in a file that have a value. The API should return each of them in some form."""
     draft_keys = set(document.type.options.get("draftWhen", {}))
     keys = {key for key, value in document.reading.typed.items() if value is not None}
     return keys - draft_keys - set(NOT_ATTRIBUTES)
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are equal. 1 is equal to 1.0, but not to true."""
+    """Return whether two JSON values are equal. For example, 1 is equal to 1.0, but not to true."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -1,11 +1,11 @@
-"""Known differences that are correct, each with the reason."""
+"""Known differences in which Bifolio is correct, each with the reason."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A cause of correct differences in one tree, and the maximum number of such differences."""
+    """The cause of correct differences in one tree, and the maximum number of these differences."""
 
     tree: str
     cause: str

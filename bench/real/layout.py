@@ -1,5 +1,5 @@
-"""Maps the files in a tree to documents according to the rules in docs/files.md, without using Bifolio's
-code.
+"""Maps the files in a tree to documents according to the rules in docs/files.md. None of Bifolio's code is
+used.
 """
 
 import json
@@ -42,7 +42,7 @@ class ContentType:
 
     @property
     def body(self) -> str | None:
-        """The attribute that contains the body of a Markdown file, or None."""
+        """The attribute that contains the body of a Markdown file. None if there is no such attribute."""
         rich = (name for name, attribute in self.attributes.items() if attribute["type"] == "richtext")
         return self.options.get("body") or next(rich, None)
 
@@ -71,7 +71,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """A content type's path pattern, with its regular expression and its rank among matching patterns."""
+    """A path pattern of a content type, with its regular expression and its precedence over other matching
+    patterns.
+    """
 
     type: ContentType
     expression: re.Pattern[str]
@@ -102,7 +104,7 @@ def load_types(root: Path) -> list[ContentType]:
 
 
 def claimed(types: Iterable[ContentType], locales: list[str], paths: Iterable[str]) -> dict[str, ContentType]:
-    """Return the content type for each path that matches a pattern. Other paths are omitted."""
+    """Return the content type for each path that matches a pattern. All other paths are omitted."""
     patterns = _compile(types, locales)
     found = {path: _match(patterns, path) for path in paths}
     return {path: match[0].type for path, match in found.items() if match is not None}
@@ -163,7 +165,9 @@ def _match(patterns: list[_Pattern], path: str) -> tuple[_Pattern, re.Match[str]
 
 
 def _is_below_its_initial(match: re.Match[str]) -> bool:
-    """Return whether {initial}, if the pattern contains it, is the first letter of the name."""
+    """Return whether {initial} matches the first letter of the name. If the pattern does not contain
+    {initial}, return True.
+    """
     initial = match.groupdict().get("initial")
     return initial is None or initial == match["name"][0].lower()
 

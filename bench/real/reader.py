@@ -1,5 +1,5 @@
-"""Reads the files in a tree without Bifolio's code. It uses packages from npm, which are installed once in a
-cache folder.
+"""Reader for the files in a tree that uses none of Bifolio's code. It uses packages from npm, which are
+installed once in a cache folder.
 """
 
 import json
@@ -19,10 +19,10 @@ FILES = ("package.json", "read.mjs")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Content of one file: its keys, and the body of a Markdown file.
+    """Content of one file: its keys, and the body if it is a Markdown file.
 
-    `typed` contains values with the types of YAML 1.2, TOML or JSON. `text` contains the text of each YAML
-    scalar.
+    `typed` contains the values with the types of YAML 1.2, TOML or JSON. `text` contains the text of each
+    YAML scalar.
     """
 
     path: str
@@ -34,8 +34,8 @@ class Reading:
 
 
 def install_reader() -> tuple[Path, str | None]:
-    """Install the npm packages once. Return their folder, and what is missing on this machine (None if
-    nothing is missing).
+    """Install the npm packages, unless they are already installed. Return their folder, and what is missing
+    on this machine (None if nothing is missing).
     """
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     folder = Path(home, "bifolio", "real")

@@ -121,7 +121,7 @@ def _locales(root: Path) -> list[str]:
 
 
 def _request(client: Client, root: Path, types: list[ContentType], differences: Differences) -> None:
-    """If the tree lists the requests of a project's front end in requests.json, send these requests."""
+    """Send the requests of a project's front end, if the tree lists them in requests.json."""
     listed = root / "requests.json"
     if not listed.exists():
         return
@@ -133,5 +133,5 @@ def _request(client: Client, root: Path, types: list[ContentType], differences: 
 
 
 def _singles(types: list[ContentType]) -> tuple[str, ...]:
-    """Return the API paths of single types, whose documents may not have a file yet."""
+    """Return the API paths of single types. Their documents may not have a file yet."""
     return tuple(one.path for one in types if one.is_single)

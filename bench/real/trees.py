@@ -1,4 +1,6 @@
-"""The repositories to test, and their preparation. Each tree is copied and committed to a new repository."""
+"""The repositories that are tested, and their preparation. Each one (called a tree) is copied and committed
+to a new repository.
+"""
 
 import shutil
 import tarfile
@@ -14,14 +16,14 @@ ENDINGS = (".tar.gz", ".tar.xz")
 class Tree:
     """A public repository at a commit.
 
-    `subfolder` is the part of the repository that is needed. `defines_types` is set if the repository already
-    has content types. A tree's archive contains one folder with the same name as the archive, and this folder
-    contains the files in the subfolder.
+    `subfolder` is the part of the repository that is used. `defines_types` is set if the repository already
+    contains content types. The archive of a tree contains a single folder with the same name as the archive.
+    This folder contains the files in the subfolder.
     """
 
     name: str
     url: str
-    commit: str | None  # None if the archive does not contain the commit
+    commit: str | None  # None if the archive does not state the commit
     licence: str
     subfolder: str
     generator: str
@@ -91,7 +93,7 @@ TREES = (
 
 
 def find(tree: Tree, folder: Path) -> Path | None:
-    """Return the archive or folder of a tree, or None if there is neither."""
+    """Return the archive or folder of a tree. Return None if there is neither."""
     unpacked = folder / tree.name
     archives = (folder / f"{tree.name}{ending}" for ending in ENDINGS)
     return unpacked if unpacked.is_dir() else next((path for path in archives if path.is_file()), None)

@@ -1,4 +1,4 @@
-"""Compares the values of all documents in the API with the values that the independent reader finds in the
+"""Compares the values of all documents in the API with the values that an independent reader finds in the
 files.
 """
 
@@ -14,7 +14,7 @@ from bench.real.expected import Unreadable, expected, is_same, moment, served_ke
 from bench.real.layout import ContentType, Document
 from tests.git import TIME
 
-Key = tuple[str, str, str | None]  # content type, documentId, locale
+Key = tuple[str, str, str | None]  # (content type, documentId, locale)
 COMMITTED = moment(TIME)
 
 
@@ -28,7 +28,7 @@ class Served:
 
 @dataclass(slots=True)
 class Comparison:
-    """The documents that the server returns for a tree, and the number of compared values."""
+    """The documents that the server returns for a tree, and the number of values that were compared."""
 
     served: list[Served]
     compared: int = 0
@@ -134,7 +134,7 @@ def _compare_timestamps(document: Document, values: Mapping[str, Any], differenc
 
 
 def describe(wanted: Any, given: Any) -> str:
-    """Describe how the API's value differs from the value in the file."""
+    """Return a description of how the API's value differs from the value in the file."""
     if wanted is None or wanted == []:
         return "a value that the file does not have"
     if given is None or given == []:

@@ -1,4 +1,6 @@
-"""Writes documents back, unchanged and with one attribute changed, and checks the result with `git diff`."""
+"""Sends documents back to the server, first unchanged and then with one attribute changed. `git diff` shows
+whether the files are correct.
+"""
 
 import re
 from collections import defaultdict
@@ -35,8 +37,8 @@ class Change:
 
 
 def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served]:
-    """Return at most `limit` documents, from all content types in turn, and evenly distributed within each
-    content type.
+    """Return at most `limit` documents. They are chosen from all content types in turn, and are evenly
+    distributed within each content type.
     """
     if limit is None or len(served) <= limit:
         return list(served)
@@ -53,7 +55,7 @@ def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served
 
 
 def write_unchanged(client: Client, root: Path, written: Sequence[Served], differences: Differences) -> None:
-    """Send documents back as they were read. No file may change."""
+    """Send documents back exactly as they were read. No file may change."""
     for served in written:
         _put(client, served, body_of(served), "unchanged", differences)
     for path, hunks in diff(root, with_timestamps=True).items():
@@ -91,8 +93,8 @@ def write_changed(
 
 
 def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list[str]]]:
-    """Return the changed lines by file and hunk. Hunks that only change timestamps are included only if
-    `with_timestamps` is set.
+    """Return the changed lines for each file and hunk. If `with_timestamps` is not set, hunks that change
+    only timestamps are omitted.
     """
     git(root, "add", "-A", "--intent-to-add")
     text = git(root, "-c", "core.quotePath=off", "diff", "--no-color", "--no-ext-diff", "--no-renames", "-U0")
@@ -115,7 +117,9 @@ def diff(root: Path, *, with_timestamps: bool = False) -> Mapping[str, list[list
 
 
 def _has_only_timestamps(hunk: Sequence[str]) -> bool:
-    """Return whether a hunk changes only timestamps, and in JSON possibly the comma on the line above."""
+    """Return whether a hunk changes only timestamps. In JSON, the comma on the line above is allowed to
+    change too.
+    """
     others = [line for line in hunk if not _STAMP.match(line)]
     removed, added = ([line[1:].rstrip(",") for line in others if line[0] == sign] for sign in "-+")
     return removed == added
@@ -155,8 +159,8 @@ def _describe(hunks: Sequence[Sequence[str]]) -> str:
 def _compare_readings(
     readings: Mapping[str, Reading], changes: Mapping[str, Change], differences: Differences
 ) -> None:
-    """Compare the values that the independent reader finds in each changed file with the values before the
-    change.
+    """Compare the values in the changed files with their values before the change. The independent reader
+    reads both.
     """
     for path, change in changes.items():
         before, after = change.served.document.reading, readings[path]

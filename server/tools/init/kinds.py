@@ -16,8 +16,8 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _FLOAT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _UID = re.compile(r"[A-Za-z0-9_.~-]+")
-# Patterns and lists of key names. For example, some keys have values that look like numbers but are texts.
-# 1.10 is not the same version as 1.1, but 7 may be the number of a format
+# Patterns and lists of key names. The first two are keys whose values can look like numbers but are texts.
+# For example, 1.10 is not the same version as 1.1. But 7 may be the number of a format.
 _VERSION = re.compile("version", re.IGNORECASE)
 _NO_NUMBER = re.compile(r"(^|_)(zip|phone|isbn|sku|code)$|postcode|postalcode", re.IGNORECASE)
 _TEXT_NAMES = frozenset({"description", "summary", "excerpt", "abstract", "bio"})

@@ -37,8 +37,8 @@ def _in_data(tree: Tree) -> str | None:
     if not isinstance(tree, dict):
         return None
     found = [tree.get(key) for key in ("title", "site_name", "name")]
-    languages = tree.get("languages")  # key in Hugo's settings
-    # in the settings of mdBook
+    # `languages` is a key in Hugo's settings, and `book` is a key in mdBook's settings.
+    languages = tree.get("languages")
     parts = [*(languages.values() if isinstance(languages, dict) else ()), tree.get("book")]
     found.extend(part.get("title") for part in parts if isinstance(part, dict))
     return next((str(value) for value in found if isinstance(value, str) and value.strip()), None)
