@@ -1,10 +1,10 @@
 """`python -m bench.differential` (`make peer-diff`): sends the same random requests to Bifolio and Strapi.
 
-Both servers get the same content types and documents, then random reads, then random writes. Writes are
-grouped into short conversations, each of which starts from the initial state. After each write, the stored
-documents are also compared. Each request depends only on the seed and the request's number. The output shows
-how often the responses are equal in each area, and each cause of a difference once. The first run takes
-minutes, because npm installs Strapi in a cache folder.
+Both servers get the same content types and documents. Then random reads are sent, and after these random
+writes. Writes are grouped into short conversations, each of which starts from the initial state. After each
+write, the stored documents are compared too. Each request is determined by the seed and the request's number.
+The output shows how often the responses are equal in each area, and each cause of a difference once. The
+first run takes minutes, because npm installs Strapi in a cache folder.
 """
 
 import argparse
@@ -41,7 +41,8 @@ from bench.peer.install import install_strapi, node
 from bench.peer.recording import Recording
 
 BEGAN = time.perf_counter()
-MOST_UNRECORDED = 20  # maximum number of requests that the recording may lack after changes in Bifolio
+# After changes to Bifolio, requests may be missing in the recording, but not more than this number.
+MOST_UNRECORDED = 20
 FLOORS = Path(__file__).parent / "floors.json"
 
 
@@ -55,7 +56,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="bifolio-differential-") as folder:
         for name in options.site or DEFAULT:
             _run(Path(folder), name, options, findings, deviations)
-            if options.causes:  # This is done after each site, because a run takes long.
+            if options.causes:  # Do this after each site, because a run takes a long time.
                 options.causes.write_text(report.causes_text(findings), encoding="utf-8")
     return _report(options, findings)
 
@@ -85,9 +86,7 @@ def _run(
     findings: Findings,
     deviations: Sequence[Deviation],
 ) -> None:
-    """Fill both servers with the documents of one site, and send the requests that are assigned
-    to this site.
-    """
+    """Fill both servers with the documents of one site, and send the requests for this site."""
     types = make_types(folder / f"{name}-types", name)
     model, seed = read_model(types), f"{options.seed}/{name}"
     world = World(model)
@@ -121,7 +120,7 @@ def _run(
 
 
 def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: int) -> None:
-    """Send writes to one site, in conversations, until the required number of requests has been sent."""
+    """Send conversations of writes to one site, until the required number of requests has been sent."""
     makers: list[tuple[str, Make, Mapping[str, int]]] = [
         ("write", Writes, WRITE_AREAS),
         ("people", People, PEOPLE_AREAS),
@@ -140,12 +139,12 @@ def _converse(writing: Writing, seed: str, options: argparse.Namespace, writes: 
 
 
 def _chosen(area: str, asked: Sequence[str] | None) -> bool:
-    """Return whether the options select an area, by the area's name or by a word in this name."""
+    """Return whether the options select an area. They can contain the area's name or a word in the name."""
     return not asked or area in asked or any(word in asked for word in area.split())
 
 
 def _fill(judge: Judge, world: World, seed: str, documents: int, findings: Findings) -> None:
-    """Create the documents of a site. The responses to these requests are a separate area."""
+    """Create the documents of a site. In the report, these requests have an area of their own."""
     pair, area = judge.pair, "fill"
     for number, (request, theirs, ours) in enumerate(
         fill(pair, world, random.Random(f"{seed}/fill"), documents)

@@ -10,24 +10,24 @@ from bench.differential.world import Version, World
 Body = dict[str, Any]
 _DEEP = 3  # maximum nesting depth of components
 PICTURES = 3  # the first files are pictures
-_NEVER = ("morphToOne", "morphOne", "morphMany")  # Strapi responds with 500 to a single one
+# Bodies never contain relations of these kinds, because Strapi responds with 500 to a single one.
+_NEVER = ("morphToOne", "morphOne", "morphMany")
 
 
 class Bodies:
-    """Generator of valid request bodies. Relations are plain lists of documentIds."""
+    """Generator of valid request bodies. The relations in the bodies are plain lists of documentIds."""
 
     def __init__(self, world: World, values: Values) -> None:
         self.world, self.values = world, values
         self.chance: Chance = values.chance
-        self._taken: set[tuple[str, str]] = (
-            set()
-        )  # targets that are already used by attributes whose targets must be unique
+        # targets that other documents already use in attributes with unique targets
+        self._taken: set[tuple[str, str]] = set()
         self._but = ""
 
     def body(
         self, attributes: Attributes, version: Version, share: float = 0.7, deep: int = 0, but: str = ""
     ) -> Body:
-        """Return values for some of the attributes, and for all required attributes.
+        """Return values for all required attributes, and for some of the other attributes.
 
         No relation refers to the document `but`.
         """
@@ -120,7 +120,7 @@ class Bodies:
 
 
 def some(chance: Chance, found: Sequence[str], most: int) -> list[str]:
-    """Return a random selection of at most `most` items. If there are any items, the selection contains at
-    least one.
+    """Return a random selection of at most `most` items. The selection contains at least one item, unless
+    there are none.
     """
     return chance.sample(list(found), min(len(found), chance.randint(1, most))) if found else []

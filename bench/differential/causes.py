@@ -1,4 +1,4 @@
-"""Findings of a run: the outcomes by area, and each cause of a difference once."""
+"""Findings of a run: the outcomes for each area, and each cause of a difference once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ class Example:
 
 @dataclass(slots=True)
 class Cause:
-    """A difference that several responses have in common: its shape, the areas in which it occurs, and the
-    shortest example.
+    """A difference that several responses have in common. It consists of its shape, the areas in which it
+    occurs, and the shortest example.
     """
 
     shape: str
@@ -39,18 +39,18 @@ Causes = dict[str, Cause]
 class Findings:
     """All findings of a run."""
 
-    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # by area
-    rows: Counter[str] = field(default_factory=Counter)  # number of declared differences, by name of the row
-    aside: Counter[str] = field(
-        default_factory=Counter
-    )  # number of responses in which a key was not compared, by key
-    unrecorded: int = 0  # requests that are not in the recording
+    outcomes: dict[str, Counter[str]] = field(default_factory=dict)  # The keys are areas.
+    # number of declared differences for each row in docs/differences.md
+    rows: Counter[str] = field(default_factory=Counter)
+    # for each key that was not compared, the number of responses that contain it
+    aside: Counter[str] = field(default_factory=Counter)
+    unrecorded: int = 0  # number of requests that are not in the recording
     causes: Causes = field(default_factory=dict)  # undeclared differences, by shape
     wordings: Causes = field(default_factory=dict)  # responses that differ only in wording, by shape
     declared: Causes = field(default_factory=dict)  # declared differences, by names of the rows
 
     def note(self, area: str, shape: str, example: Example) -> bool:
-        """Record two compared responses. Return whether their shape is new."""
+        """Record the result of comparing two responses. Return whether its shape has not occurred before."""
         verdict = example.verdict
         if verdict.outcome == UNRECORDED:
             self.unrecorded += 1

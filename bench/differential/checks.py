@@ -1,5 +1,5 @@
-"""Checks of whether a row in docs/differences.md explains a difference, for rows where patterns are not
-sufficient.
+"""Functions that check whether a row in docs/differences.md explains a difference. They are used for rows for
+which patterns are not sufficient.
 """
 
 import re
@@ -18,26 +18,25 @@ _NAME = re.compile(r"doc:([^»\s]+)")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Where a difference was found: the requests that were sent, and both responses to the last request."""
+    """Context of a difference: the requests that were sent, and both responses to the last request."""
 
     requests: Sequence[Request]
     theirs: Answer
     ours: Answer
     shapes: Shapes
     world: World
-    names: Mapping[str, str]  # names of documents by Bifolio's documentIds
-    their_names: Mapping[str, str]  # names of documents by Strapi's documentIds
+    names: Mapping[str, str]  # Bifolio's documentId → name of the document
+    their_names: Mapping[str, str]  # Strapi's documentId → name of the document
 
     @property
     def write(self) -> Request | None:
-        """The write whose effect the response shows, or None if there was no write."""
+        """The write whose effect the response shows. None if there was no write."""
         first = self.requests[0]
         return first if first.method in ("POST", "PUT", "DELETE") else None
 
 
 def other_version(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a different version of a document from the one that the write
-    changed.
+    """Return whether the difference is in a document version that the write did not change.
 
     If there was no write, return whether the document has several versions.
     """
@@ -54,7 +53,7 @@ def other_version(context: Context, found: Difference) -> bool:
 
 
 def other_document(context: Context, found: Difference) -> bool:
-    """Return whether the difference is in a different document from the one that the write changed."""
+    """Return whether the difference is in a document that the write did not change."""
     write = context.write
     if write is None:
         return False
@@ -67,7 +66,7 @@ def _name(context: Context, found: Difference) -> str:
 
 
 def other_locale_there(context: Context, found: Difference) -> bool:
-    """Return whether Strapi returns documents in locales other than the requested one."""
+    """Return whether Strapi returns documents in a locale that was not requested."""
     if isinstance(found.theirs, dict):
         name = context.their_names.get(str(found.theirs.get("documentId")), "")
         return _is_elsewhere(context, name, found.theirs.get("locale"))
@@ -77,9 +76,9 @@ def other_locale_there(context: Context, found: Difference) -> bool:
 
 
 def _is_elsewhere(context: Context, name: str, locale: str | None) -> bool:
-    """Return whether a version has a locale other than the requested one.
+    """Return whether a version has a locale that was not requested.
 
-    If the response omits the locale, the document's locales are checked instead.
+    If the response does not contain the locale, the document's locales are checked instead.
     """
     query = dict(context.requests[-1].query)
     asked = query.get("locale", LOCALES[0])
@@ -98,9 +97,9 @@ def sorted_by(context: Context, found: Difference) -> bool:
 
 
 def not_sorted_there(context: Context, found: Difference) -> bool:
-    """Return whether the request leaves open how the list that differs is ordered.
+    """Return whether the request does not determine the order of the list that differs.
 
-    This is the case if the list is not sorted, or if it is sorted by attributes whose values are equal.
+    The list is either not sorted, or sorted by attributes whose values are equal.
     """
     names = [name.removesuffix("[]") for name in found.where.split(".")]
     steps = [rf"\[{name}\](\[on\]\[[^\]]*\])?" for name in names if name not in ("data", "attributes", "")]
@@ -114,9 +113,7 @@ def not_sorted_there(context: Context, found: Difference) -> bool:
 
 
 def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) -> bool:
-    """Return whether both orders of a list have the same values in the attributes by which the list is
-    sorted.
-    """
+    """Return whether the two orders of a list are the same in the attributes by which the list is sorted."""
     *_, name = (part.removesuffix("[]") for part in found.where.removesuffix(".data").split("."))
     inner = found.holder.get("attributes", found.holder).get(name)
     items = inner.get("data") if isinstance(inner, dict) else inner
@@ -132,15 +129,15 @@ def _equal_where_it_differs(found: Difference, keys: Sequence[tuple[str, str]]) 
 
 
 def named_by_the_other_side(context: Context, found: Difference) -> bool:
-    """Return whether all documents that only Bifolio returns for a morph relation were related through their
-    own side of the relation.
+    """Return whether all documents that only Bifolio returns for a morph relation were related by a write to
+    those documents themselves.
     """
     holder, only_here = _name(context, found), _only_here(context, found)
     return bool(holder and only_here) and all(_relates(context, name, holder) for name in only_here)
 
 
 def also_related_by_a_draft(context: Context, found: Difference) -> bool:
-    """Return whether a second document, which has a draft, was also related to the document that only Bifolio
+    """Return whether a further document, which has a draft, was related to the document that only Bifolio
     returns.
     """
     name = found.where.removesuffix(".data").rpartition(".")[2]
@@ -162,7 +159,7 @@ def several_versions_related(context: Context, found: Difference) -> bool:
 
 
 def related_to_another_since(context: Context, found: Difference) -> bool:
-    """Return whether only Strapi shows a relation target that was later related to a different document.
+    """Return whether a relation target that only Strapi returns was later related to a different document.
 
     The later write was made from the target's side of the relation, and the target has several versions.
     """
@@ -178,7 +175,7 @@ def related_to_another_since(context: Context, found: Difference) -> bool:
 
 
 def _document_id(shown: Mapping[str, Any]) -> str:
-    """Return the documentId in the value of a to-one relation, in either response format."""
+    """Return the documentId in the value of a to-one relation. The value may be in either response format."""
     inner = shown if "documentId" in shown else shown.get("data")
     return str(inner.get("documentId")) if isinstance(inner, Mapping) else ""
 
@@ -202,10 +199,10 @@ def _relates(context: Context, name: str, holder: str) -> bool:
 
 
 def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
-    """Return whether Strapi rejects the written value of a morph relation.
+    """Return whether Strapi rejects the value that was written to a morph relation.
 
-    Strapi rejects any value of a to-one morph relation, and `null` for a to-many one. A value that was copied
-    from an earlier response is treated as `null`.
+    Strapi rejects any value for a to-one morph relation, and `null` for a to-many morph relation. A value
+    that was copied from an earlier response is treated as `null`.
     """
     write = context.requests[0]
     head = "/".join(write.path.split("/")[:3])
@@ -219,13 +216,15 @@ def key_of_a_morph_relation(context: Context, found: Difference) -> bool:
 
 
 def told_again_there(context: Context, found: Difference) -> bool:
-    """Return whether the errors at a path have the same text, but one server repeats one of these errors."""
+    """Return whether both servers report the same errors at a path, but one server reports one of them
+    several times.
+    """
     return bool(found.theirs == found.ours)
 
 
 def found_by_hidden(context: Context, found: Difference) -> bool:
-    """Return whether all documents that only Strapi finds match `_q` in an id, a locale or a
-    private value.
+    """Return whether `_q` matches an id, a locale or a private value in each of the documents that only
+    Strapi finds.
     """
     word = dict(context.requests[-1].query)["_q"].lower()
     there, here = context.theirs.data or [], context.ours.data or []
@@ -239,7 +238,7 @@ def found_by_hidden(context: Context, found: Difference) -> bool:
 
 
 def _hidden(context: Context, item: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the ids in one of Strapi's documents, and the values that responses omit."""
+    """Yield the ids in one of Strapi's documents, and the values that responses do not contain."""
     yield from (item["documentId"], item["id"], item.get("locale") or LOCALES[0])
     document = context.world.documents.get(
         context.their_names.get(item["documentId"], "").removeprefix("doc:")

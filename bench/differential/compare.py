@@ -1,8 +1,8 @@
-"""Comparison of two responses, ignoring what differs between any two servers.
+"""Comparison of two responses. Details that differ between any two servers are ignored:
 
-- documentIds are compared by the document that they identify.
-- Row numbers and times are compared only by their type, and picture formats (resized variants) only by their
-  names.
+- documentIds are not compared as strings. They are equal if they identify the same document.
+- Row numbers and times are compared only by their type, and resized variants of pictures (`formats`) only by
+  their names.
 - The width, height and file size of pictures are not compared.
 
 Everything else must be equal: the status, the headers in `compare_headers`, keys and values, the order of
@@ -23,18 +23,20 @@ _HASHED = ("hash", "url", "name")
 
 
 class Comparison:
-    """Comparison of responses, based on the documentIds that each server uses for the same document.
+    """Comparison of responses. It contains the documentIds that each server uses for the same document.
 
     If two unknown documentIds are at the same place in both responses, they are assumed to identify the same
-    document. `written` is the name of the document that the previous write changed, or "".
+    document. `written` is the name of the document that the previous write changed, or "" if there was no
+    write.
     """
 
     def __init__(self, theirs: dict[str, Any], ours: dict[str, Any], written: str = "") -> None:
         self._names, self._written = (theirs, ours), written
         self._theirs = {v: k for k, v in theirs.items() if k.startswith("doc:")}
         self._ours = {v: k for k, v in ours.items() if k.startswith("doc:")}
-        self._inside: list[str] = []  # documentIds (Bifolio's) that contain the compared value
-        self._holders: list[dict[str, Any]] = []  # the same documents, as in the response
+        self._inside: list[str] = []  # Bifolio's documentIds of the documents that contain the compared value
+        # the same documents, in the form in which the response contains them
+        self._holders: list[dict[str, Any]] = []
         self.aside: set[str] = set()  # keys that were not compared, because they always differ
 
     def differences(
@@ -42,7 +44,7 @@ class Comparison:
     ) -> list[Difference]:
         """Return the differences. If `unordered` is set, the order of the list in `data` is ignored.
 
-        `cross_origin` means that the request had an `Origin` header.
+        `cross_origin` is set if the request had an `Origin` header.
         """
         if theirs.status != ours.status:
             return [Difference("status", "status", _told(theirs), _told(ours))]
@@ -68,7 +70,7 @@ class Comparison:
             self._names[0][name], self._names[1][name] = theirs, ours
 
     def _bind_new(self, theirs: list[Any], ours: list[Any]) -> None:
-        """Match the unknown documents in two lists, by their names or user names."""
+        """Match the unknown documents in two lists by their names or user names."""
         there = [item for item in theirs if item["documentId"] not in self._theirs]
         here = [item for item in ours if item["documentId"] not in self._ours]
         if len(there) == len(here):
@@ -76,8 +78,8 @@ class Comparison:
                 self.bind(one["documentId"], other["documentId"])
 
     def _label(self, found: dict[str, Any], *, ours: bool, locales: bool) -> str:
-        """Return a label for a document that is the same for both servers. If `locales` is set, the label
-        contains the locale.
+        """Return a label for a document, which is the same for both servers. If `locales` is set, the label
+        contains the document's locale.
         """
         known = self._ours if ours else self._theirs
         name = str(known.get(found["documentId"], found["documentId"]))
@@ -87,8 +89,8 @@ class Comparison:
         return Difference(where, kind, theirs, ours, self._holders[-1] if self._holders else {})
 
     def names(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return two mappings from documentIds to the names of documents: with Strapi's documentIds, and with
-        Bifolio's.
+        """Return two mappings from documentIds to the names of documents. The first contains Strapi's
+        documentIds, and the second Bifolio's.
         """
         return self._theirs, self._ours
 
@@ -123,12 +125,14 @@ class Comparison:
         return bool(self._written and self._inside) and known == self._written
 
     def _rest(self, labels: list[str]) -> list[str]:
-        """Return the labels in a relation, except for the document that was written."""
+        """Return the labels in a relation. The document that was just written is omitted."""
         written = self._written if self._inside else ""
         return [label for label in labels if _document(label) != written]
 
     def _other(self, theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-        """Return the kind of difference if a to-one relation has different targets. Otherwise, return ""."""
+        """Return the kind of difference if a to-one relation has different targets in the two responses.
+        Otherwise, return "".
+        """
         labels = self._theirs.get(theirs.get("documentId", "")), self._ours.get(ours["documentId"])
         if None not in labels and labels[0] != labels[1]:
             return "other document"
@@ -153,7 +157,7 @@ class Comparison:
                 yield self._different(f"{where}.{key}".lstrip("."), "extra", ABSENT, ours[key])
 
     def _same(self, key: str, theirs: Any, ours: Any) -> bool:
-        """Return whether two values are equal according to the special rule for their key."""
+        """Return whether two values are equal under the special rule for their key."""
         if key == "id" and isinstance(theirs, int) and isinstance(ours, int):
             self.aside.add("id")
             return True
@@ -185,7 +189,7 @@ class Comparison:
             yield from self._any(their, our, f"{where}[]")
 
     def _types(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Compare lists of content types or components by uid, in any order."""
+        """Compare two lists of content types or components by uid. Their order is ignored."""
         there, here = ({item["uid"]: item for item in items} for items in (theirs, ours))
         if missing := sorted(there.keys() - here.keys()):
             yield self._different(where, "fewer members", missing, [])
@@ -195,8 +199,8 @@ class Comparison:
             yield from self._any(there[uid], here[uid], f"{where}[]")
 
     def _documents(self, theirs: list[Any], ours: list[Any], where: str) -> Iterator[Difference]:
-        """Compare lists of documents: first which documents they contain, then the order, then
-        each document.
+        """Compare two lists of documents. First compare which documents they contain, then their order, and
+        then each document.
         """
         self._bind_new(theirs, ours)
         locales = any(_locale(item) for item in theirs)
@@ -227,7 +231,7 @@ class Comparison:
 
 
 def _matched(there: Iterable[tuple[str, Any]], here: Iterable[tuple[str, Any]]) -> list[tuple[Any, Any]]:
-    """Return pairs of items with the same label, in the same order as in the first list."""
+    """Return the pairs of items with the same label, in the order of the first list."""
     waiting: dict[str, list[Any]] = {}
     for label, item in here:
         waiting.setdefault(label, []).append(item)
@@ -245,8 +249,8 @@ def _document(label: str) -> str:
 
 
 def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
-    """Return the labels after removing those of some documents, each as often as it is counted in
-    `documents`.
+    """Return the labels that are left after removing the labels of some documents. A label is removed as
+    often as `documents` counts it.
     """
     left, kept = Counter(documents), Counter[str]()
     for label in labels.elements():
@@ -258,7 +262,7 @@ def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
 
 
 def _called(found: dict[str, Any]) -> str:
-    """Return the name by which an unknown document can be matched. Only lists of files and users contain
+    """Return the name by which an unknown document can be matched. Only lists of files and users can contain
     several unknown items.
     """
     return str(found.get("name") or found.get("username") or "")
@@ -269,13 +273,13 @@ def _identity(found: dict[str, Any]) -> str:
 
 
 def _locale(found: dict[str, Any]) -> Any:
-    """Return a document's locale, in either response format."""
+    """Return a document's locale. The document may be in either response format."""
     inner = found.get("attributes")
     return (inner if isinstance(inner, dict) else found).get("locale")
 
 
 def _told(answer: Answer) -> str:
-    """Return the status. For an error, also return its name and message."""
+    """Return a response's status. For an error, also return the error's name and message."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if isinstance(error, dict):
         return f"{answer.status} {error.get('name')}: {error.get('message')}"

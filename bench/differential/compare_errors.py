@@ -1,4 +1,4 @@
-"""Comparison of two responses of which Strapi's is an error."""
+"""Comparison of two responses if Strapi's response is an error."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,8 +11,8 @@ Error = Mapping[str, Any]
 
 
 def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Difference]:
-    """Yield the differences. If the same error only has a different wording, the kind of the difference is
-    `message`.
+    """Yield the differences. If both errors are the same except for their wording, the kind of the difference
+    is `message`.
     """
     error = ours.get("error") if isinstance(ours, dict) else None
     if not isinstance(error, dict):
@@ -25,7 +25,7 @@ def error_differences(theirs: Mapping[str, Any], ours: Any) -> Iterator[Differen
 
 
 def _heads(theirs: Error, ours: Error) -> Iterator[Difference]:
-    """Compare two errors without their details."""
+    """Compare two errors. Their details are ignored."""
     if theirs.get("name") != ours.get("name"):
         there, here = (f"{error.get('name')}: {error.get('message')}" for error in (theirs, ours))
         yield Difference("error.name", "error", there, here)

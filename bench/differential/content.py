@@ -1,8 +1,8 @@
 """Fills both servers with the same documents through their APIs, in the same order.
 
 Each document is completed before the next one is created, and refers only to earlier documents. As a result,
-the order of Strapi's database rows is the same as the order in which Bifolio created the documents, and
-unsorted lists can be compared.
+Strapi's database rows are in the order in which Bifolio created the documents, so unsorted lists can be
+compared.
 """
 
 import io
@@ -24,9 +24,9 @@ Told = tuple[Request, Answer, Answer]
 
 
 def fill(pair: Pair, world: World, chance: Chance, documents: int) -> Iterator[Told]:
-    """Create `documents` documents in each collection type, and the document of every single type.
+    """Create `documents` documents for each collection type, and the document of every single type.
 
-    Yields all requests and responses.
+    Yields each request with both responses.
     """
     yield from _upload(pair, world)
     bodies = Bodies(world, Values(chance, "base", plain=True))
@@ -56,7 +56,7 @@ def _make(pair: Pair, world: World, bodies: Bodies, type_: Type) -> Iterator[Tol
 def _write(
     pair: Pair, document: Document, type_: Type, bodies: Bodies, version: tuple[str, str], share: float = 0.7
 ) -> Iterator[Told]:
-    """Write one version. If both servers accept it, the version is recorded as existing."""
+    """Write one version of a document. If both servers accept it, record that the version exists."""
     first = not document.versions
     attributes = {n: found for n, found in type_.attributes.items() if first or not shared(type_, found)}
     body = bodies.body(attributes, version, share, but=document.reference)
@@ -100,8 +100,8 @@ def took(
     ours: Answer,
     drafts: bool,
 ) -> None:
-    """Record a version that both servers accepted. If `drafts` is set, also record the draft that was created
-    with the version.
+    """Record a version that both servers accepted. If `drafts` is set, also record the draft that the servers
+    created along with it.
     """
     pair.theirs.names[f"doc:{document.name}"] = theirs.data["documentId"]
     pair.ours.names[f"doc:{document.name}"] = ours.data["documentId"]
@@ -112,7 +112,7 @@ def took(
 
 
 def learn(pair: Pair, world: World) -> None:
-    """Read the row numbers and times of all versions from each server, and store them as values for
+    """Read the row numbers and times of all versions from each server. Store them as the values of
     references.
     """
     for type_ in world.model.types.values():

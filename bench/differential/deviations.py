@@ -1,5 +1,5 @@
-"""Intentional differences from Strapi: checks whether the rows in docs/differences.md explain differences
-between responses.
+"""Intentional differences from Strapi. This module checks whether a row in docs/differences.md explains a
+difference between responses.
 
 Each entry in tests/conformance/deviations.json is one row on that page. The entry's `match` contains masks,
 which recognize the differences that the row describes:
@@ -13,7 +13,7 @@ which recognize the differences that the row describes:
 - `without` removes keys from the query. The row explains a difference if it also explains the differences
   that remain without these keys.
 
-If an entry has no `match`, `unmet` contains the reason why no run shows this difference.
+If an entry has no `match`, `unmet` contains the reason why no run reveals this difference.
 """
 
 import json
@@ -43,15 +43,15 @@ class Again(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One mask in an entry of tests/conformance/deviations.json."""
+    """One mask from an entry in tests/conformance/deviations.json."""
 
     name: str
     match: Mapping[str, Any]
     lasting: bool = False  # whether stored documents differ after a request with this difference
 
     def instead(self, request: Request) -> Request | None:
-        """Return the changed request for Bifolio, if the mask has the key `instead` and applies to the
-        request. Otherwise, return None.
+        """Return the changed request for Bifolio. Return None if the mask has no key `instead`, or does not
+        apply to the request.
         """
         made = request
         for pattern, text in self.match.get("instead", ()):
@@ -60,13 +60,13 @@ class Deviation:
         return made if made != request else None
 
     def without(self, request: Request) -> Request | None:
-        """Return the request without some query keys, if the mask has the key `without` and applies to the
-        request. Otherwise, return None.
+        """Return the request without some query keys. Return None if the mask has no key `without`, or does
+        not apply to the request.
         """
         if "without" not in self.match or request.method != "GET":
             return None
         left = (pair for key, value in request.query for pair in _left(key, value, self.match["without"]))
-        query = tuple(dict.fromkeys(left))  # Several fields can become the same parameter.
+        query = tuple(dict.fromkeys(left))  # Different fields can result in the same parameter.
         return replace(request, query=query) if query != request.query else None
 
     def explains(self, request: str, found: Difference, where: str, context: Context) -> bool:
@@ -89,7 +89,7 @@ class Deviation:
 
 
 def _messages(answer: Answer) -> str:
-    """Return the messages in an error and in its details, one per line."""
+    """Return the messages in an error and in the error's details, with one message per line."""
     error = answer.body.get("error") if isinstance(answer.body, dict) else None
     if not isinstance(error, dict):
         return ""
@@ -98,8 +98,8 @@ def _messages(answer: Answer) -> str:
 
 
 def _left(key: str, value: str, pattern: str) -> tuple[tuple[str, str], ...]:
-    """Return what remains of a query parameter after removing a pattern: nothing, or a `populate` without
-    options. If the pattern does not match, return the parameter unchanged.
+    """Return the rest of a query parameter after the part that matches a pattern was removed. The rest is
+    nothing, or a `populate` without options. If the pattern does not match, return the parameter unchanged.
     """
     found = re.search(pattern, key)
     if not found:
@@ -118,7 +118,7 @@ def read_deviations(path: Path = FILE) -> list[Deviation]:
 
 
 def read_rows(path: Path = FILE) -> Mapping[str, str]:
-    """Return the first column of each row in docs/differences.md, by the row's name."""
+    """Return the first column of each row in docs/differences.md. The keys are the names of the rows."""
     return {entry["name"]: entry["about"] for entry in json.loads(path.read_text(encoding="utf-8"))}
 
 
@@ -130,9 +130,7 @@ def _matches(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 def explain(
     deviations: Sequence[Deviation], found: Sequence[Difference], context: Context, again: Again
 ) -> tuple[list[str], list[Difference]]:
-    """Return the names of the rows that explain some of the differences, and the differences that no row
-    explains.
-    """
+    """Return the names of the rows that explain differences, and the differences that no row explains."""
     names, left = _told(deviations, found, context, again)
     for deviation in deviations:
         other = deviation.instead(context.requests[-1]) if left and context.write is None else None
@@ -146,7 +144,7 @@ def _told(
 ) -> tuple[set[str], list[Difference]]:
     """Apply the masks to the differences in the response to the last request.
 
-    If there is a request before the last one, it is the write whose effect is checked. Returns row names and
+    A request before the last one is the write whose effect is checked. Returns the names of rows and the
     unexplained differences, like `explain`.
     """
     shapes, answered = context.shapes, context.requests[-1]
@@ -173,8 +171,8 @@ def _told(
 def _shown_without(
     deviations: Sequence[Deviation], deviation: Deviation, answered: Request, again: Again | None
 ) -> bool:
-    """Return whether a mask also explains the response to the request without the keys in `without`. If the
-    mask has no `without`, return True.
+    """Return whether a mask still explains the response after the keys in its `without` have been removed
+    from the request. Return True if the mask has no `without`.
     """
     if "without" not in deviation.match:
         return True
@@ -186,7 +184,7 @@ def _shown_without(
 
 
 def _text(request: Request, shapes: Shapes) -> str:
-    """Return a request as a text that patterns can match. The text includes the actor."""
+    """Return a request as a text that patterns can match. The text also contains the actor."""
     text = f"{request.method} {request.path}?{'&'.join('='.join(pair) for pair in request.query)}"
     text += "".join(f" {name}: {value}" for name, value in request.headers) + f" by {request.who}"
     text += shapes.through(request)

@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-# One change: a path (`parts.0.label`), a verb (`set`, `append`, `drop` the first item, or `reverse`), a
-# value.
+# One change: a path (such as `parts.0.label`), a verb and a value. The verb is `set`, `append`, `drop` (which
+# removes the first item) or `reverse`.
 Edit = Sequence[Any]
 
 
 def edited(found: Any, how: Mapping[str, Any]) -> Any:
-    """Return a changed copy of a part of a response.
+    """Return a copy of a part of a response, with changes applied.
 
-    `how` has these keys: `without` lists keys to remove, `plain` removes the ids of components, and `edits`
-    lists changes. A change at a place that does not exist is ignored.
+    `how` can contain these keys: `without` lists keys to remove, `plain` removes the ids of components, and
+    `edits` lists changes. A change to a place that does not exist is ignored.
     """
     made = deepcopy(found)
     if how.get("plain"):
@@ -26,7 +26,7 @@ def edited(found: Any, how: Mapping[str, Any]) -> Any:
 
 
 def _without_numbers(value: Any) -> Any:
-    """Remove `id` from objects without `documentId`, which are components."""
+    """Remove `id` from all objects that have no `documentId`. These objects are components."""
     if isinstance(value, list):
         return [_without_numbers(item) for item in value]
     if not isinstance(value, dict):

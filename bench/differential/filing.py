@@ -1,4 +1,6 @@
-"""Random requests for uploads: files, their descriptions, and the documents to which they belong."""
+"""Generator of random requests for uploads: files, their descriptions, and the documents to which they
+belong.
+"""
 
 import json
 from collections.abc import Callable, Mapping
@@ -31,7 +33,7 @@ _LOOK = Request("GET", "/api/upload/files", (("sort", "name"),))
 
 
 class Filing:
-    """Generator for the steps of one conversation about uploads."""
+    """Generator of the steps in one conversation (a short sequence of requests) about uploads."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.world, self.chance, self._values = world, chance, Values(chance, prefix)

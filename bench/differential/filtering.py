@@ -1,4 +1,4 @@
-"""Random filters and sort orders for a content type, or for the target of a relation."""
+"""Generator of random filters and sort orders for a content type, or for the target of a relation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -100,7 +100,9 @@ class Filters:
         )
 
     def scalar(self, attribute: Attribute, pool: Sequence[Any]) -> Any:
-        """Return a condition on a scalar attribute. `pool` contains some values that documents have."""
+        """Return a condition on a scalar attribute. `pool` contains some of the attribute's values in
+        documents.
+        """
         roll = self.chance.random()
         if roll < 0.1:
             return self._text(attribute, pool)
@@ -137,8 +139,8 @@ class Filters:
         return made
 
     def _part(self, operator: str, text: str) -> str:
-        """Return a part of a text, for an operator that matches parts. If the operator ignores case, upper
-        and lower case may be changed.
+        """Return a part of a text, for an operator that matches parts of texts. For an operator that ignores
+        case, letters may be converted to upper or lower case.
         """
         cut = self.chance.randint(1, len(text) - 1)
         if "starts" in operator:
@@ -151,8 +153,8 @@ class Filters:
         return text.swapcase() if folded else text
 
     def _text(self, attribute: Attribute, pool: Sequence[Any]) -> str:
-        """Return a value as text for a query. Mostly, it is a value in a document; in rare cases, it has the
-        wrong type.
+        """Return a value as text, for use in a query. It is usually a value from a document, but in rare
+        cases it has the wrong type.
         """
         roll = self.chance.random()
         if pool and roll < 0.75:

@@ -1,4 +1,4 @@
-"""Tokens and roles. Both servers have the same ones, with the same permissions."""
+"""Tokens and roles, which have the same permissions on both servers."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-# Subjects that are not content types: Bifolio's name → Strapi's name.
+# For each subject that is not a content type: Bifolio's name → Strapi's name.
 _THEIRS = {
     "upload": "plugin::upload.content-api",
     "user": "plugin::users-permissions.user",
@@ -24,7 +24,7 @@ Grants = Mapping[str, list[str]]  # a token's name → its permissions, with Bif
 
 
 def grants(model: Model, seed: str) -> Grants:
-    """Return two tokens with limited permissions: one that can read, and one that can read and write."""
+    """Return two tokens with limited permissions. One can only read, and the other can read and write."""
     chance = random.Random(f"grants/{seed}")
     types = sorted(model.types.values(), key=lambda type_: type_.singular)
     some = chance.sample(types, max(len(types) // 2, 1))
@@ -39,7 +39,7 @@ def _actions(type_: Type) -> tuple[str, ...]:
 
 
 def their_tokens(made: Grants) -> str:
-    """Return the tokens in the form of a configuration file for the Strapi project."""
+    """Return the tokens as the text of a configuration file for the Strapi project."""
     tokens: list[dict[str, Any]] = [{"name": "read-only", "type": "read-only"}]
     for name, permissions in made.items():
         told = [_theirs(*permission.split(".")) for permission in permissions]

@@ -1,4 +1,4 @@
-"""Sends a request to both servers, and classifies the pair of responses as one of five outcomes."""
+"""Sends a request to both servers, and classifies the two responses as one of five outcomes."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,8 @@ _REFERENCE = re.compile(r"«(doc:[^»]+)»")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Result for one request: both responses, and the deviations that explain differences between them.
+    """Result for one request: both responses, and the declared deviations that explain the differences
+    between them.
 
     `found` contains all differences. `left` contains the unexplained differences, and `wording` contains
     errors that differ only in their wording. `aside` contains the keys whose values were not compared.
@@ -39,8 +40,8 @@ class Verdict:
 
     @property
     def outcome(self) -> str:
-        """The outcome: equal, wording (equal except for the wording of errors), declared, undeclared, or
-        unrecorded.
+        """The outcome. It is "equal", "wording" (equal except for the wording of errors), "declared",
+        "undeclared" or "unrecorded".
         """
         if self.theirs.status == NOT_RECORDED:
             return UNRECORDED
@@ -69,8 +70,8 @@ class Judge:
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Read documents from both servers after a write, and compare the responses. The order of documents
-        is ignored.
+        """Read documents from both servers after a write, and compare the responses. The order of the
+        documents is ignored.
         """
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
@@ -83,7 +84,7 @@ class Judge:
         write: Request | None = None,
         unordered: bool = False,
     ) -> Verdict:
-        """Compare the two responses to a request."""
+        """Compare the two servers' responses to a request."""
         written = _REFERENCE.search(write.path) if write else None
         names = self.pair.theirs.names, self.pair.ours.names
         comparison = Comparison(*names, written[1] if written else "")

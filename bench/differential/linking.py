@@ -1,4 +1,6 @@
-"""Random values for relations and media in request bodies, in all valid and invalid forms."""
+"""Generator of random values for relations and media in request bodies, in all valid forms and in invalid
+forms.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +30,7 @@ class Links:
         return self.world.of(attribute.get("target", ""))
 
     def _names(self, attribute: Attribute, most: int = 3) -> list[Any]:
-        """Return some targets, each in one of the forms in which a body can refer to a target."""
+        """Return some targets. Each is in one of the forms in which a body can refer to a target."""
         if attribute["type"] == "media":
             few = self.chance.sample(
                 self.world.files, min(len(self.world.files), self.chance.randint(1, most))
@@ -75,7 +77,7 @@ class Links:
         return {where: self.chance.choice(found) if where in ("before", "after") else True}
 
     def _version(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return targets with a specific locale or status."""
+        """Return targets in which a locale or status is given."""
         extra = self.chance.choice(
             ({"locale": "fr"}, {"locale": "en"}, {"status": "draft"}, {"status": "published"})
         )
@@ -85,7 +87,7 @@ class Links:
         return self.chance.choice(({"connect": names}, {"set": names}, names))
 
     def _numbers(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return targets by row number, which is how older clients refer to them."""
+        """Return targets that are identified by row number, as older clients do."""
         found = [document.number() for document in self._found(attribute)]
         few = self.chance.sample(found, min(len(found), 2))
         return self.chance.choice(
@@ -93,7 +95,7 @@ class Links:
         )
 
     def _populated(self, attribute: Attribute, path: str, name: str) -> Any:
-        """Return the current value, in the same form as in a populated response."""
+        """Return the current value in the form in which a response with `populate` contains it."""
         made = {GET: f"{path}?populate[{name}]=true", "at": f"data.{name}"}
         return made if self.chance.random() < 0.7 else {"set": made}
 
@@ -124,6 +126,6 @@ _ONE = (*_EVERY, (Links._one, 25), (Links._list, 3))
 
 
 def leads_somewhere(world: World, attribute: Attribute) -> bool:
-    """Return whether there are documents or files to which a relation or media attribute can refer."""
+    """Return whether a relation or media attribute has at least one possible target."""
     target = FILE if attribute["type"] == "media" else attribute.get("target", "")
     return target == FILE or bool(world.of(target))

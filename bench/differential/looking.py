@@ -1,4 +1,4 @@
-"""Compares the documents that both servers have stored, after writes."""
+"""Compares the documents that the two servers have stored after writes."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,14 @@ from bench.differential.populating import deep_populate
 from bench.differential.request import Query, Request, flatten
 from bench.differential.world import World
 
-SPREADING = "taken over by a draft"  # a row's name; queries through the relation then also differ
+# Name of a row. With this difference, queries through the relation have different results too.
+SPREADING = "taken over by a draft"
 
 
 def look(judge: Judge, world: World) -> Iterator[Verdict]:
-    """Read every version of every document, deeply populated, and yield a verdict for each request."""
+    """Read every version of every document with all relations and components populated. Yield a verdict for
+    each request.
+    """
     for type_ in world.model.types.values():
         for request in requests(world, type_):
             yield judge.look(request)
@@ -33,7 +36,7 @@ def requests(world: World, type_: Type) -> Iterator[Request]:
 
 
 def settle(judge: Judge, world: World) -> list[Verdict]:
-    """Delete every document that differs between the servers, so that both have the same state.
+    """Delete every document that is different on the two servers, so that both servers have the same state.
 
     Returns the verdicts that revealed the differences.
     """
@@ -49,8 +52,8 @@ def settle(judge: Judge, world: World) -> list[Verdict]:
 
 
 def _own(judge: Judge, verdict: Verdict) -> bool:
-    """Return whether a document's own values differ. Values that are derived from other documents are
-    ignored.
+    """Return whether the documents' own values are different. Values that are derived from other documents
+    are ignored.
     """
     return SPREADING in verdict.deviations or any(
         "derived" not in judge.shapes.where(difference, verdict.request) for difference in verdict.left
@@ -58,7 +61,7 @@ def _own(judge: Judge, verdict: Verdict) -> bool:
 
 
 def _delete_different(judge: Judge, world: World, verdict: Verdict) -> None:
-    """Delete the documents in a list that differ between the servers."""
+    """Delete those documents in a list that are different on the two servers."""
     type_ = next(t for t in world.model.types.values() if t.path == verdict.request.path)
     for document in world.of(type_.uid):
         one = dict(verdict.request.query) | {"filters[documentId]": document.reference}

@@ -1,4 +1,4 @@
-"""Content types and components of a site, in the form that the request generators need."""
+"""Content types and components of a site, in the form that the generators of random requests need."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Attribute = Mapping[str, Any]  # as in schema.json
+Attribute = Mapping[str, Any]  # in the form of a schema.json file
 Attributes = Mapping[str, Attribute]
 
 TEXT = ("string", "text", "richtext", "enumeration", "email", "uid")
@@ -15,7 +15,7 @@ MOMENTS = ("date", "time", "datetime", "timestamp")
 SCALARS = (*TEXT, *NUMBERS, *MOMENTS, "boolean", "json", "blocks")
 COMPOUND = ("relation", "media", "component", "dynamiczone")
 TO_MANY = ("oneToMany", "manyToMany", "morphToMany", "morphMany")
-LOCALES = ("en", "fr", "de")  # The first one is the default.
+LOCALES = ("en", "fr", "de")  # The first locale is the default locale.
 FILE = "plugin::upload.file"
 
 
@@ -49,7 +49,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """All content types of a site by uid, and its components."""
+    """All content types of a site by uid, and all its components."""
 
     types: Mapping[str, Type]
     components: Mapping[str, Attributes]
@@ -61,7 +61,7 @@ class Model:
 
     def inside(self, attribute: Attribute) -> Attributes | None:
         """Return the attributes of the documents, files or components to which an attribute refers. Return
-        None if they are unknown.
+        None if the attributes are unknown.
         """
         match attribute["type"]:
             case "relation":
@@ -104,7 +104,7 @@ def to_many(attribute: Attribute) -> bool:
 
 
 def hidden(attribute: Attribute) -> bool:
-    """Return whether responses never contain an attribute."""
+    """Return whether an attribute is never part of a response."""
     return bool(attribute["type"] == "password" or attribute.get("private"))
 
 

@@ -14,7 +14,7 @@ def morphs(type_: Type) -> list[str]:
 
 
 def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
-    """Return a value of a morph relation, in one of its forms."""
+    """Return a value for a morph relation, in one of the possible forms."""
     found = list(world.documents.values())
     if attribute.get("morphBy"):
         found = world.of(attribute["target"])
@@ -30,8 +30,8 @@ def morph_value(chance: Chance, world: World, attribute: Attribute) -> Any:
 
 
 def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
-    """Return a reference to a document, with the document's content type, as in a morph relation. Sometimes,
-    a key is missing or added.
+    """Return a reference to a document in the form that a morph relation needs, with the document's content
+    type. Sometimes, a key is missing or superfluous.
     """
     made: dict[str, Any] = {"documentId": document.reference}
     if chance.random() < 0.1:
@@ -44,7 +44,7 @@ def _item(chance: Chance, document: Document, *, typed: bool) -> Any:
 
 
 def groups(type_: Type) -> list[list[str]]:
-    """Return groups of relations that have the same target type. A group contains at least two relations."""
+    """Return groups of at least two relations that have the same target type."""
     made: dict[str, list[str]] = {}
     for name, found in type_.attributes.items():
         if "target" in found and not str(found.get("relation")).startswith("morph"):
@@ -53,7 +53,7 @@ def groups(type_: Type) -> list[list[str]]:
 
 
 def same_targets(chance: Chance, world: World, type_: Type) -> Body | None:
-    """Return a body in which several relations refer to the same document, or to a few documents."""
+    """Return a body in which several relations refer to the same document or to the same few documents."""
     every = groups(type_)
     if not every:
         return None

@@ -1,4 +1,4 @@
-"""The pair of servers. Each request is sent to both servers, and both are reset to the same state."""
+"""The pair of servers. Each request is sent to both servers, and both servers are reset to the same state."""
 
 import json
 import shutil
@@ -25,9 +25,9 @@ _RESET = {
 class Pair:
     """The two servers for one site. `keep` saves the current state, and `reset` restores it.
 
-    The servers keep running during a reset: Strapi's database rows and Bifolio's files are replaced. The
-    number of the reset is written last, so when Bifolio returns this number, it has loaded the files. Users
-    are not saved: a reset deletes them.
+    Both servers keep running during a reset, in which Strapi's database rows and Bifolio's files are
+    replaced. The number of the reset is written to a file last. When Bifolio returns this number, it has
+    loaded all files. Users are not saved, but deleted by a reset.
     """
 
     def __init__(self, peer: Peer, types: Path, model: Model, grants: Grants, folder: Path) -> None:
@@ -72,7 +72,9 @@ class Pair:
         self._kept = (dict(self.theirs.names), dict(self.ours.names))
 
     def reset(self, case: str) -> None:
-        """Restore the saved state of both servers. `case` is the conversation that starts after the reset."""
+        """Restore the saved state of both servers. `case` is the number of the conversation that starts after
+        the reset.
+        """
         put_back(self._root / "content", self._folder / "kept-content")
         self._peer.reset(case)
         for user in self.ours.ask(Request("GET", "/api/users")).body:

@@ -1,5 +1,5 @@
-"""Strapi as one of the two servers. It is either installed and running, or recorded responses are played
-back.
+"""The server with which Bifolio is compared. It is either an installed Strapi that is running, or a server
+that plays back recorded responses.
 """
 
 import json
@@ -31,11 +31,11 @@ class Peer(Protocol):
         """Save the current state."""
 
     def reset(self, case: str) -> None:
-        """Restore the saved state. `case` is the conversation that starts after the reset."""
+        """Restore the saved state. `case` is the number of the conversation that starts after the reset."""
 
 
 class Strapi:
-    """A running Strapi project with the content types in a folder. Its responses are stored in
+    """A running Strapi project that has the content types in a folder. Its responses are recorded in
     `recording`.
     """
 
@@ -91,7 +91,7 @@ class Recorded:
         self._stack = ExitStack()
 
     def start(self) -> Server:
-        """Start the playback server. In the file, tokens are replaced with their names."""
+        """Start the playback server. In the file, each token is replaced with its name."""
         self._playing = self._stack.enter_context(playing(self._file))
         return Server("Strapi", self._playing.port, {name: name for name in self._names})
 
@@ -130,7 +130,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def restore(database: Path, kept: Path) -> None:
-    """Copy the rows of a saved database to a database that a running server has opened."""
+    """Copy the rows of a saved database into a database that a running server has open."""
     with _opened(database) as live:
         live.execute("PRAGMA foreign_keys = OFF")
         live.execute("ATTACH ? AS kept", (str(kept),))

@@ -1,4 +1,4 @@
-"""Random requests about users: accounts, logins, passwords, roles."""
+"""Generator of random requests about users: accounts, logins, passwords and roles."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,7 +18,7 @@ _JSON = "application/json"
 
 
 class People:
-    """Generator for the steps of one conversation about users."""
+    """Generator of the steps in one conversation (a short sequence of requests) about users."""
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
         self.chance, self._prefix, self._count = chance, prefix, 0
@@ -32,7 +32,7 @@ class People:
         return replace(made, area=area)
 
     def _account(self) -> dict[str, Any]:
-        """Return the data for a new account. Mostly, the data is valid."""
+        """Return the data for a new account. In most cases, the data is valid."""
         self._count += 1
         name = f"{self.chance.choice(_NAMES)}{self._prefix}{self._count}"
         if self.chance.random() < 0.15:
@@ -41,7 +41,7 @@ class People:
         return {"username": name, "email": address, "password": self.chance.choice(_PASSWORDS[:3])}
 
     def _spoiled(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Return a body, sometimes with a mistake in it."""
+        """Return a copy of a body. Sometimes, it contains a mistake."""
         if self.chance.random() < 0.65:
             return body
         name = self.chance.choice([*body, "nope", "id", "provider", "role"])
@@ -50,7 +50,7 @@ class People:
         return {**body, name: self.chance.choice(_WRONG)}
 
     def _user(self) -> str:
-        """Return a user id. Mostly, the user exists."""
+        """Return a user id. In most cases, the user exists."""
         if self.chance.random() < 0.08:
             return self.chance.choice(("999999", "abc", "0"))
         return f"«{self.chance.choice(list(self.users))}»"

@@ -1,4 +1,4 @@
-"""Random `populate` parameters, in all forms."""
+"""Generator of random `populate` parameters, in all forms that the parameter can have."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,7 +38,7 @@ class Populates:
         return {name: self._inside(attributes[name], deep) for name in few}
 
     def _path(self, attributes: Attributes, name: str, deep: int) -> str:
-        """Return an attribute's name, or a dotted path that starts with this name."""
+        """Return an attribute's name, or a dotted path that begins with it."""
         inner = self.world.model.inside(attributes[name])
         names = compounds(inner) if inner else []
         if names and deep < _DEEP and self.chance.random() < 0.5:
@@ -80,7 +80,9 @@ class Populates:
         return {"on": made}
 
     def zones(self, type_: Type) -> list[str]:
-        """Return the attributes whose `populate` accepts `on`: dynamic zones and morph relations."""
+        """Return the attributes whose `populate` accepts the option `on`. These are dynamic zones and morph
+        relations.
+        """
         morph = ("morphToOne", "morphToMany")
         return [
             name
@@ -89,7 +91,9 @@ class Populates:
         ]
 
     def on_tree(self, type_: Type) -> Any:
-        """Return a `populate` parameter with different options for each type that a zone can contain."""
+        """Return a `populate` parameter that contains different options for each type of item in a dynamic
+        zone.
+        """
         names = self.zones(type_)
         if not names:
             return "*"
@@ -125,8 +129,8 @@ class Populates:
 
 
 def deep_populate(components: Mapping[str, Attributes], attributes: Attributes, deep: int = 0) -> Any:
-    """Return a `populate` parameter that includes all values in a document. For relations, it includes only
-    the documentIds.
+    """Return a `populate` parameter that includes all values in a document. For relations, only the
+    documentIds are included.
     """
     made: dict[str, Any] = {}
     for name in compounds(attributes):

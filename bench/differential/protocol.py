@@ -45,8 +45,8 @@ _BODIES = (
 
 
 def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple[str, str]]:
-    """Yield methods and paths of requests that change nothing, because the API does not support the method
-    for the path.
+    """Yield the method and path of requests that change nothing, because the API does not support the method
+    for this path.
     """
     for type_ in types:
         yield from ((method, type_.path) for method in _SAFE)
@@ -63,8 +63,8 @@ def _untouched(types: list[Type], names: dict[str, list[str]]) -> Iterator[tuple
 
 
 def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]]) -> Request:
-    """Return a request that changes nothing. `names` contains references to documents, by the content type's
-    uid.
+    """Return a request that changes nothing. `names` maps the uids of content types to references to
+    documents.
     """
     method, path = chance.choice(list(_untouched(types, names)))
     headers: list[tuple[str, str]] = []
@@ -83,7 +83,7 @@ def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]])
 
 
 def with_content_type(chance: Chance, request: Request) -> Request:
-    """Return a write request with a different `Content-Type`, or with a body that does not match its
+    """Return the write request with a different `Content-Type`, or with a body that does not match its
     `Content-Type`.
     """
     roll, text = chance.random(), json.dumps(request.body, ensure_ascii=False)
@@ -95,8 +95,8 @@ def with_content_type(chance: Chance, request: Request) -> Request:
 
 
 def with_other_indices(chance: Chance, query: Query) -> Query:
-    """Return a query in which lists are written differently: with `[]`, with gaps between indexes, or by
-    repeating the name.
+    """Return the query with its lists written in a different form: with `[]`, with gaps between the indexes,
+    or by repeating the name.
     """
     way = chance.choice(("empty", "empty", "gaps", "far", "reversed", "first empty", "bare"))
     made = [(_other_key(key, way), value) for key, value in query]

@@ -27,7 +27,9 @@ Schema = dict[str, Any]
 
 
 def write_random_types(folder: Path, seed: str) -> None:
-    """Write the content types and components for a seed to the folder `content-types` at `folder`."""
+    """Generate content types and components from a seed, and write them to the folder `content-types` at
+    `folder`.
+    """
     chance = random.Random(f"types/{seed}")
     nouns = chance.sample(_NOUNS, _COLLECTIONS + _SINGLES)
     collections = nouns[:_COLLECTIONS]
@@ -43,7 +45,7 @@ def write_random_types(folder: Path, seed: str) -> None:
 
 
 def _components(chance: Chance, collections: list[str]) -> dict[str, Schema]:
-    """Return components. Each component may contain components that precede it."""
+    """Return components. A component may contain components that come before it."""
     made: dict[str, Schema] = {}
     for i in range(_COMPONENTS):
         attributes = _scalars(chance, chance.randint(1, 4), plain=True)
@@ -136,7 +138,7 @@ def _bounds(chance: Chance) -> Schema:
 
 
 def _relate(chance: Chance, types: dict[str, Schema], collections: list[str]) -> None:
-    """Add relations of all kinds to the content types. Single types get only one-way relations."""
+    """Add relations of all kinds to the content types. The relations of single types have no other side."""
     for i in range(_RELATIONS):
         kind, back = _LINKS[i % len(_LINKS)]
         source = chance.choice(collections if back else list(types))

@@ -18,7 +18,9 @@ def note(findings: Findings, area: str, case: str, judge: Judge, verdict: Verdic
 
 
 def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> str:
-    """Return the shape of a result. Results with the same cause have the same shape."""
+    """Return the shape of a result, which is a text without specific names and values. Results with the same
+    cause have the same shape.
+    """
     if verdict.outcome == DECLARED:
         return ", ".join(verdict.deviations)
     differences = verdict.left or verdict.wording
@@ -30,14 +32,14 @@ def shape_of(judge: Judge, verdict: Verdict, write: Request | None = None) -> st
 
 
 class Reading:
-    """Random reads of one site. Each read is independent of the others."""
+    """Random reads of one site. The reads do not depend on each other."""
 
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._world, self._findings = judge, world, findings
         self._shrinking = shrinking
 
     def run(self, seed: str, numbers: Sequence[int], areas: Sequence[str]) -> None:
-        """Send the reads with these numbers. Each read depends only on the seed and on its number."""
+        """Send the reads with these numbers. A read is determined by the seed and its number."""
         for number in numbers:
             chance = random.Random(f"{seed}/read/{number}")
             area = chance.choices(list(AREAS), list(AREAS.values()))[0]
@@ -53,7 +55,7 @@ class Reading:
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
     def _shows(self, request: Request, first: Verdict) -> bool:
-        """Return whether a smaller request reveals the same unexplained difference."""
+        """Return whether a smaller request still reveals the same unexplained difference."""
         verdict = self._judge.ask(request)
         if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False

@@ -1,4 +1,4 @@
-"""Random reads, grouped by area."""
+"""Generator of random reads, which are grouped by area."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -27,7 +27,7 @@ class Reads:
         self.filters, self.populates = Filters(world, chance), Populates(world, chance)
 
     def request(self, area: str) -> Request:
-        """Return a request in an area."""
+        """Return a random request in an area."""
         if area == "builder":
             return Request("GET", self.chance.choice(self._described()), who=self.chance.choice(_ASK))
         if area == "http":
@@ -57,7 +57,7 @@ class Reads:
         return Request("GET", path, tuple(query), headers=headers, who=who)
 
     def _described(self) -> list[str]:
-        """Return the API paths whose responses describe the site, such as its content types."""
+        """Return the API paths whose responses describe the site, for example its content types."""
         builder, model = "/api/content-type-builder", self.world.model
         paths = [
             "/api/i18n/locales",
@@ -91,8 +91,8 @@ class Reads:
         return self.chance.choice(found) if found and self.chance.random() < 0.95 else "none"
 
     def _version(self, value: str, made: dict[str, Any]) -> str:
-        """Return a reference to a row number. If possible, it is the row of the version that the query
-        selects.
+        """Return a reference to the row number of a document version. If possible, it is the version that the
+        query selects.
         """
         if not value.startswith("«id:"):
             return value
@@ -108,7 +108,7 @@ class Reads:
         made["populate"] = self.populates.tree(type_)
 
     def _lists(self, type_: Type, made: dict[str, Any]) -> None:
-        """Convert the values of parameters to lists, where lists are possible."""
+        """Convert the values of some parameters to lists, if the parameters accept lists."""
         few = scalars(type_.attributes) or ["documentId"]
         names = compounds(type_.attributes)
         made["fields"] = self.chance.sample(few, min(len(few), self.chance.randint(1, 3)))
@@ -164,9 +164,8 @@ class Reads:
         said = [
             v for d in self.world.of(type_.uid) for v in d.said.values() if isinstance(v, str | int | float)
         ]
-        said = [
-            value for value in said if not str(value).startswith("«")
-        ]  # This must not be a number that identifies a file.
+        # This must not be a number that identifies a file.
+        said = [value for value in said if not str(value).startswith("«")]
         word = (
             str(self.chance.choice(said))
             if said and self.chance.random() < 0.7
@@ -198,7 +197,7 @@ _PARTS: Mapping[str, tuple[_Part, ...]] = {
     "zones": (Reads._on,),
     "http": (),
 }
-# Weights of the areas in a run.
+# How often each area is chosen in a run, as a weight.
 AREAS: Mapping[str, int] = {
     "filters": 20, "sort": 10, "populate": 20, "fields": 4, "pagination": 6, "locale": 8,
     "drafts": 8, "search": 4, "v4": 6, "errors": 8, "mixed": 12,

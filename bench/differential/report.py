@@ -1,4 +1,6 @@
-"""Report of a run: the outcomes by area, the declared differences by row, and each cause with an example."""
+"""Report of a run: the outcomes for each area, the declared differences for each row, and each cause with an
+example.
+"""
 
 import json
 from collections import Counter
@@ -10,12 +12,12 @@ from bench.differential.judging import EQUAL, OUTCOMES
 from bench.tables import show
 
 _LONG = 700
-ENOUGH = 30  # An area with fewer responses can't fail.
+ENOUGH = 30  # An area fails only if it has at least this many responses.
 _HEAD = ["area", "compared", "equal", "but for wording", "declared", "undeclared", "share", "at least"]
 
 
 def print_outcomes(findings: Findings, floors: Mapping[str, float]) -> None:
-    """Print the table of areas."""
+    """Print the table with the outcomes for each area."""
     rows = [_row(area, findings.outcomes[area], floors.get(area)) for area in findings.areas()]
     rows.append(_row("all", sum(findings.outcomes.values(), Counter()), floors.get("all")))
     note = "Of all answers compared, those that are equal, and the least that is asked of each area."
@@ -32,8 +34,8 @@ def _row(area: str, outcomes: Counter[str], floor: float | None) -> list[str]:
 
 
 def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
-    """Print how many responses each row in docs/differences.md explains. `about` contains the texts of the
-    rows.
+    """Print how many responses each row in docs/differences.md explains. `about` maps the names of the rows
+    to their texts.
     """
     rows = [[about[name], str(count)] for name, count in findings.rows.most_common()]
     unmet = len(about) - len(rows)
@@ -48,7 +50,7 @@ def print_rows(findings: Findings, about: Mapping[str, str]) -> None:
 
 
 def ranked(causes: Causes) -> list[Cause]:
-    """Return the causes, most frequent first."""
+    """Return the causes, beginning with the most frequent one."""
     return sorted(causes.values(), key=lambda cause: (-cause.count, cause.shape))
 
 
@@ -72,7 +74,7 @@ def cause_text(cause: Cause, number: int) -> str:
 
 
 def wording_lines(findings: Findings, most: int) -> Sequence[str]:
-    """Return the pairs of different wordings, most frequent first, one pair per line."""
+    """Return a line for each pair of different wordings, beginning with the most frequent pair."""
     return [f"  {cause.count:5}  {cause.shape}" for cause in ranked(findings.wordings)[:most]]
 
 
@@ -90,7 +92,9 @@ def causes_text(findings: Findings) -> str:
 
 
 def _shortened(body: Any) -> str:
-    """Return a JSON text without parts that are always the same, truncated to a maximum length."""
+    """Return a JSON text in which parts that are always the same are omitted. It is truncated if it is still
+    too long.
+    """
     text = body if isinstance(body, str) else json.dumps(_without(body), ensure_ascii=False)
     return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
@@ -102,7 +106,7 @@ def _without(body: Any) -> Any:
 
 
 def below(findings: Findings, floors: Mapping[str, float]) -> Sequence[str]:
-    """Return the areas in which the share of equal responses is below the required minimum.
+    """Return the areas in which the share of equal responses is less than required.
 
     Areas with few responses are ignored.
     """

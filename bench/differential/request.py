@@ -1,12 +1,12 @@
-"""Requests that are sent to both servers. They contain references in place of ids that differ between the
-servers.
+"""Requests that are sent to both servers. They contain references in place of ids, because ids differ between
+the servers.
 
 References are texts in guillemets: `«doc:3»` is a documentId, `«id:3:draft:en»` is the row number of one
-version, `«created:3»` is the time of creation, and `«file:2»` is the number of a file. When the request is
-sent, references are replaced with the values for the server to which it is sent.
+version, `«created:3»` is the time of creation, and `«file:2»` is the number of a file. When a request is sent
+to a server, its references are replaced with that server's values.
 
 An object `{"«get»": PATH, "at": "data.tags"}` in a body is replaced with a part of the server's own response
-to a GET request for the path. The object's other keys describe edits (`editing.edited`).
+to a GET request for the path. All other keys in the object describe edits (`editing.edited`).
 """
 
 import json
@@ -37,16 +37,16 @@ class Request:
     query: Query = ()
     body: Any = None
     kind: str = "application/json"
-    files: tuple[tuple[str, str, str, bytes], ...] = ()  # field name, file name, media type, content
+    files: tuple[tuple[str, str, str, bytes], ...] = ()  # (field name, file name, media type, content)
     headers: tuple[tuple[str, str], ...] = ()
-    who: str = "full"  # name of a token, reference to a session, or PUBLIC
+    who: str = "full"  # who sends the request: the name of a token, a reference to a session, or PUBLIC
     form: bool = False  # whether the body is a multipart form, even without files
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response: its body as parsed JSON or as text, and the headers to compare, with names in
-    lower case.
+    """A response: the body as parsed JSON or as text, and the headers to compare. The names of the headers
+    are in lower case.
     """
 
     status: int
@@ -55,7 +55,7 @@ class Answer:
 
     @property
     def data(self) -> Any:
-        """The value of the key `data` in the body, or None."""
+        """The value of the key `data` in the body. None if there is no such key."""
         return self.body.get("data") if isinstance(self.body, dict) else None
 
 
@@ -104,7 +104,9 @@ def _never(_: str) -> Any:
 
 
 def encode(request: Request, body: Any) -> tuple[bytes | None, dict[str, str]]:
-    """Return the bytes of a body in which references have been replaced, and the headers for this body."""
+    """Return the bytes of a body in which the references have already been replaced, and the headers for this
+    body.
+    """
     headers = dict(request.headers)
     if request.files or request.form:
         return _multipart(request, body)
@@ -135,7 +137,9 @@ def _multipart(request: Request, body: Any) -> tuple[bytes, dict[str, str]]:
 
 
 def curl(request: Request, names: Mapping[str, Any]) -> str:
-    """Return a request as a curl command. Parts that are copied from responses are shown as references."""
+    """Return a request as a curl command. Parts of the body that are copied from responses are shown as
+    references.
+    """
     words = ["curl", "-sg"]
     if request.method != "GET":
         words += ["-X", request.method]
@@ -158,7 +162,7 @@ def curl(request: Request, names: Mapping[str, Any]) -> str:
 
 
 def _named(value: Any, names: Mapping[str, Any]) -> Any:
-    """Replace references like `fill`, but do not replace parts that are copied from responses."""
+    """Replace references, like `fill`. Parts that are copied from responses are not replaced."""
     if isinstance(value, dict) and GET in value:
         edits = fill(value.get("edits", []), names, _never)
         told = [*value.get("without", ()), *(["numbers of components"] if value.get("plain") else [])]

@@ -1,5 +1,5 @@
-"""Random round trips: a document is read, changed a little, and sent back, which is what editors and scripts
-do.
+"""Generator of random round trips: a document is read, changed a little, and sent back, as editors and
+scripts do.
 """
 
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ class RoundTrips:
         self.world, self.chance, self.bodies = world, chance, bodies
 
     def body(self, type_: Type, document: Document | None) -> tuple[Any, Query]:
-        """Return a body that is copied from the server's response, and the query for the write.
+        """Return a body that is copied from a server's response, and the query for the write.
 
-        Most writes change the same version that was read.
+        Most writes change the version that was read.
         """
         version = self.chance.choice(sorted(document.versions)) if document else (LOCALES[0], "published")
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
@@ -39,7 +39,8 @@ class RoundTrips:
             "plain": self.chance.random() < 0.5,
             "edits": [edit for _ in range(self.chance.randint(0, 2)) for edit in self._edits(type_)],
         }
-        if self.chance.random() < 0.2:  # This is a translation that starts as a copy of a different locale.
+        # This write creates a translation by sending a copy of a different locale.
+        if self.chance.random() < 0.2:
             query = self._version(type_, self.chance.choice(LOCALES), version[1])
         return body, query
 

@@ -1,7 +1,7 @@
-"""Content types that have every option on every attribute type, as files in a folder `content-types`.
+"""Content types with every option on every attribute type, as files in a folder `content-types`.
 
-One content type has lengths, bounds and patterns, one has defaults, one has unique attributes, one has
-several relations to the same content type, and one has relations to documents of any content type.
+The content types differ in their attributes: lengths, bounds and patterns; defaults; unique attributes;
+several relations to the same content type; relations to documents of any content type.
 """
 
 import json
@@ -74,7 +74,7 @@ def write_rules_types(folder: Path) -> None:
 
 
 def _roads() -> Schema:
-    """Return a content type with several relations to towns, and with a relation between roads that has an
+    """Return a content type with several relations to towns. It also has a relation to itself, with an
     attribute on both sides.
     """
     return {

@@ -21,7 +21,7 @@ _MOST_DIFFERENCES = 3
 _TEXTUAL = {
     f"{name}{fold}" for name in ("contains", "notContains", "startsWith", "endsWith") for fold in ("", "i")
 }
-_AS_TEXT = {  # operators that compare a different text from the one in responses
+_AS_TEXT = {  # Operators for which a server compares texts that are different from those in its responses.
     **dict.fromkeys(("boolean", "datetime"), _TEXTUAL),
     **dict.fromkeys(("float", "decimal"), _TEXTUAL | {"eqi", "nei"}),
 }
@@ -61,14 +61,16 @@ class Shapes:
         return made + (f" {request.kind}" if request.kind != "application/json" else "")
 
     def _path(self, path: str) -> str:
-        """Return the shape of a path: a content type becomes «type» or «single», and ids are replaced."""
+        """Return the shape of a path. A content type is replaced with «type» or «single», and ids are
+        replaced too.
+        """
         parts = path.split("/")
         head = "/".join(parts[:3])
         at = "/«single»" if head in self._singles else "/«type»" if head in self._paths else head
         return "/".join([at, *map(_part, parts[3:])])
 
     def _key(self, key: str) -> str:
-        """Return the shape of a query key, which contains only the last attribute in the key."""
+        """Return the shape of a query key. It contains only the last attribute in the key."""
         names = ["" if n.isdigit() else n for n in self.names(key).replace("]", "").split("[")]
         head, made = names[0], names[1:]
         for inner in ("populate", "filters", "sort"):
@@ -112,8 +114,8 @@ class Shapes:
         return "; ".join(list(dict.fromkeys(made))[:_MOST_DIFFERENCES])
 
     def where(self, found: Difference, request: Request) -> str:
-        """Return the place of a difference in a response. Attribute names are replaced with the attributes'
-        kinds.
+        """Return the place of a difference in a response. In it, attribute names are replaced with the
+        attributes' kinds.
         """
         head = "/".join(request.path.split("/")[:3])
         at = next((t for t in self._model.types.values() if t.path == head), None)
@@ -134,8 +136,8 @@ class Shapes:
         return ".".join(made)
 
     def _stored(self, type_: Type, attribute: Attribute) -> str:
-        """Return words that describe what Strapi's database rows store about a relation but Bifolio's files
-        do not: locales or drafts.
+        """Return words that describe what Strapi's database rows store about a relation and Bifolio's files
+        do not (locales or drafts).
         """
         other = self._model.types.get(str(attribute.get("target")))
         if str(attribute.get("relation")).startswith("morphTo"):  # The target may be of any type.
@@ -148,11 +150,12 @@ class Shapes:
         return plain + " by-undrafted" * (type_.drafts and not other.drafts)
 
     def through(self, request: Request) -> str:
-        """Return words that describe special steps in filter and sort keys.
+        """Return words that describe special steps in filters and sort keys.
 
-        These are steps from a content type without drafts to one with drafts, through a relation for which a
-        file stores less than a database row, or to the other side of a morph relation. Text comparisons of
-        booleans, datetimes or fractions, and comparisons with row numbers, are also special.
+        A step is special if it leads from a content type without drafts to one with drafts, through a
+        relation for which a file stores less than a database row, or to the other side of a morph relation.
+        Comparisons of booleans, datetimes or fractions as texts are also special, and so are comparisons with
+        row numbers.
         """
         head = "/".join(request.path.split("/")[:3])
         type_ = next((t for t in self._model.types.values() if t.path == head), None)
@@ -204,14 +207,14 @@ class Shapes:
 
 
 def _last(difference: str) -> str:
-    """Return a difference with only the last two names in its place."""
+    """Return a difference in which the place consists of only its last two names."""
     where, _, rest = difference.partition(" ") if "<" not in difference else difference.rpartition("> ")
     names = (where + (">" if "<" in difference else "")).split(".")
     return difference if "≠" in names[0] or len(names) < 4 else f"….{'.'.join(names[-2:])} {rest}"
 
 
 def kind(attribute: Attribute) -> str:
-    """Return an attribute's kind, without its name."""
+    """Return a description of an attribute's kind, which does not contain the attribute's name."""
     found = [_GROUPS.get(attribute["type"], str(attribute["type"]))]
     if "relation" in attribute:
         found = [str(attribute["relation"])] if attribute["relation"].startswith("morph") else found
@@ -239,7 +242,7 @@ def _value(value: Any) -> str:
 
 
 def _part(part: str) -> str:
-    """Return a part of a path in which ids are replaced."""
+    """Return a part of a path, with ids replaced."""
     if _REFERENCE.search(part):
         return _REFERENCE.sub(r"«\1»", part)
     return "'number'" if part.isdigit() else part

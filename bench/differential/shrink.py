@@ -1,4 +1,4 @@
-"""Reduces a request to the smallest request that still reveals a difference."""
+"""Reduces a request that reveals a difference to the smallest request that still reveals it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,7 +10,7 @@ Shows = Callable[[Request], bool]
 
 
 def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
-    """Return the smallest request that was found for which `shows` returns True, after at most `most`
+    """Return the smallest request found for which `shows` returns True. The search ends after `most`
     attempts.
     """
     smaller = True
@@ -27,7 +27,7 @@ def shrink(request: Request, shows: Shows, most: int = 60) -> Request:
 
 
 def _smaller(request: Request) -> Iterator[Request]:
-    """Yield requests from which one part was removed."""
+    """Yield copies of the request, each with one part removed."""
     for pairs in _fewer(request.query):
         yield replace(request, query=pairs)
     if request.headers:
@@ -54,7 +54,7 @@ def _fewer(pairs: tuple[tuple[str, str], ...]) -> Iterator[tuple[tuple[str, str]
 
 
 def _shorter(key: str) -> Iterator[str]:
-    """Yield shorter keys, from which logical operators such as `$and` were removed."""
+    """Yield shorter keys, each with a logical operator such as `$and` removed."""
     names = key.rstrip("]").replace("]", "").split("[")
     for i, name in enumerate(names):
         if name in ("$and", "$or") and i + 2 < len(names):
@@ -68,7 +68,7 @@ def _with(pairs: tuple[tuple[str, str], ...], i: int, key: str, value: str) -> t
 
 
 def _less(value: Any) -> Iterator[Any]:
-    """Yield copies of the object or list from which one item was removed, at any depth."""
+    """Yield copies of an object or list, each with one item removed at some depth."""
     if isinstance(value, dict) and GET in value:
         for edits in _less(value.get("edits", [])[:]) if value.get("edits") else ():
             if all(len(edit) == 3 for edit in edits):

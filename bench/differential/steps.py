@@ -1,4 +1,4 @@
-"""One step in a conversation: a request, and the requests that read its effect."""
+"""One step in a conversation: a request, together with the requests that read its effect."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request in a conversation.
+    """One request in a conversation (a short sequence of requests).
 
-    - `captures`: references to set, by name, with the place of their value in the response (such as
-      `data.documentId`)
+    - `captures`: the references to set. Each name is mapped to the place of the value in the response, such
+      as `data.documentId`.
     - `learns`: requests to send after this one, to set more references
     - `looks`: requests that read the stored documents
     - `done`: called if both servers accepted the request, so that the generator can update its state
@@ -31,7 +31,7 @@ class Step:
 
 
 class Maker(Protocol):
-    """Generator for the steps of one conversation."""
+    """Generator of the steps in one conversation."""
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a step in one of the areas, or None if the area has no suitable request."""
+        """Return a step in one of the areas. Return None if no request in the area is possible."""

@@ -1,4 +1,4 @@
-"""The documents and files that currently exist, which requests can use."""
+"""The documents and files that currently exist on the servers. Random requests refer to them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,12 +6,14 @@ from typing import Any
 
 from bench.differential.model import LOCALES, Model, Type
 
-Version = tuple[str, str]  # locale, status
+Version = tuple[str, str]  # (locale, status)
 
 
 @dataclass
 class Document:
-    """A document: the name of its reference, its versions, and the values that were last written."""
+    """A document. It consists of the name of its reference, its versions, and the values that were last
+    written.
+    """
 
     name: str
     uid: str
@@ -24,8 +26,8 @@ class Document:
         return f"«doc:{self.name}»"
 
     def number(self) -> str:
-        """Return the reference to the row number of one version. If possible, it is a version in the default
-        locale.
+        """Return the reference to the row number of one version. If possible, this is a version in the
+        default locale.
         """
         locale, status = min(self.versions, key=lambda v: (v[0] != LOCALES[0], v[1] != "published", v))
         return f"«id:{self.name}:{status}:{locale}»"
@@ -33,7 +35,7 @@ class Document:
 
 @dataclass
 class World:
-    """All documents, by name, and the uploaded files."""
+    """All documents by name, and all uploaded files."""
 
     model: Model
     documents: dict[str, Document] = field(default_factory=dict)
@@ -41,7 +43,7 @@ class World:
     _count: int = -1
 
     def new(self, uid: str) -> Document:
-        """Return a document that does not exist yet."""
+        """Return a new document, which is not added and does not exist on the servers yet."""
         self._count += 1
         return Document(str(self._count), uid)
 
@@ -52,8 +54,8 @@ class World:
         return made
 
     def of(self, uid: str, version: Version | None = None) -> list[Document]:
-        """Return the documents of a content type. If `version` is given, return only documents that have this
-        version.
+        """Return the documents of a content type. If `version` is given, return only the documents that have
+        this version.
         """
         return [d for d in self.documents.values() if d.uid == uid and (not version or version in d.versions)]
 
@@ -62,7 +64,7 @@ class World:
         return self.model.types[document.uid]
 
     def said(self, uid: str, name: str) -> Iterator[Any]:
-        """Yield the values that were last written to an attribute, for all documents of a content type."""
+        """Yield the value that was last written to an attribute, for each document of a content type."""
         for document in self.of(uid):
             if document.said.get(name) is not None:
                 yield document.said[name]

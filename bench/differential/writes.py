@@ -1,4 +1,4 @@
-"""Random writes, grouped by area, to existing or new documents."""
+"""Generator of random writes to existing or new documents, which are grouped by area."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -21,8 +21,8 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 class Writes:
-    """Generator of the random writes in one conversation. It uses a few documents of one or two content
-    types.
+    """Generator of the random writes in one conversation (a short sequence of writes). It uses a few
+    documents of one or two content types.
     """
 
     def __init__(self, world: World, chance: Chance, prefix: str) -> None:
@@ -34,7 +34,7 @@ class Writes:
         self._types = chance.choices(types, weights, k=2)
 
     def step(self, areas: Mapping[str, int]) -> Step | None:
-        """Return a write in one of the areas, or None if no content type is suitable."""
+        """Return a write in one of the areas. Return None if no content type is suitable."""
         area = self.chance.choices(list(areas), list(areas.values()))[0]
         every = list(self.world.model.types.values())
         others = self.chance.sample(every, len(every)) if area in _RARE else []
@@ -49,7 +49,7 @@ class Writes:
     def _send(
         self, type_: Type, document: Document | None, body: Body, query: Query = (), data: Any = None
     ) -> Step:
-        """Return a POST or PUT step. Some of these steps have parameters for the response."""
+        """Return a step that sends a POST or PUT request. Some steps contain parameters for the response."""
         path = type_.path if type_.single or not document else f"{type_.path}/{document.reference}"
         method = "PUT" if type_.single or document else "POST"
         version = dict(query).get("locale", LOCALES[0]), dict(query).get("status", "published")
@@ -66,7 +66,7 @@ class Writes:
     def _step(
         self, type_: Type, document: Document | None, request: Request, body: Body, version: Version
     ) -> Step:
-        """Return the step for a write, with the requests that read its effect."""
+        """Return the step for a write, including the requests that read its effect."""
         known = next(iter(self.world.of(type_.uid)), None) if type_.single else document
         told = known or self.world.new(type_.uid)
 
@@ -91,7 +91,7 @@ class Writes:
         """Return the requests that read the content type's documents, and the documents of related content
         types in both directions.
 
-        Related content types must be read, because publishing a document can remove its relations there.
+        Related content types must also be read, because publishing a document can remove its relations there.
         """
         types = {type_.uid: type_}
         types |= {
@@ -113,8 +113,8 @@ class Writes:
         return found
 
     def _good(self, type_: Type, document: Document | None, locale: str = LOCALES[0]) -> Body:
-        """Return a valid body. For a new document, it is complete. Otherwise, it contains a few
-        attributes.
+        """Return a valid body. For a new document, it contains all required attributes. For an existing
+        document, it contains a few attributes.
         """
         version = (locale, "published")
         if document is None or type_.single:
@@ -213,7 +213,7 @@ class Writes:
         return self.bodies.component(attribute, version)
 
     def _by_number(self, attribute: Attribute, seen: str, name: str, many: bool) -> Any:
-        """Return components, of which one is identified by its number and has changed.
+        """Return components, one of which is identified by its number and has changed.
 
         The other components are omitted or new.
         """
@@ -415,8 +415,8 @@ class Writes:
 
 
 def _is_said(type_: Type, name: str, value: Any) -> bool:
-    """Return whether to remember a written value. Relations, and values to search for or to repeat, are
-    remembered.
+    """Return whether a written value must be remembered. This is the case for relations, and for values that
+    later requests search for or repeat.
     """
     return isinstance(value, str | int | float) or type_.attributes.get(name, {}).get("type") == "relation"
 
@@ -442,10 +442,7 @@ _AREAS: Mapping[str, tuple[_Make, int]] = {
     "write same targets": (Writes.same_targets, 10),
     "write content types": (Writes.content_type, 6),
 }
-_RARE = (
-    "write blocks",
-    "write morph",
-    "write same targets",
-)  # areas for which only a few content types are suitable
-# Weights of the areas in a run.
+# areas for which only a few content types are suitable
+_RARE = ("write blocks", "write morph", "write same targets")
+# How often each area is chosen in a run, as a weight.
 AREAS: Mapping[str, int] = {area: weight for area, (_, weight) in _AREAS.items()}

@@ -1,7 +1,8 @@
-"""Sends short conversations of writes to both servers, and compares the stored documents after each step.
+"""Sends short sequences of writes (conversations) to both servers, and compares the stored documents after
+each step.
 
-A conversation starts from the saved state and ends at the first difference, because this difference would
-cause further ones. Each new difference is reported with as few steps as possible.
+A conversation starts from the saved state. It ends at the first difference, because this difference would
+cause further differences. Each new difference is reported with as few steps as possible.
 """
 
 import random
@@ -19,18 +20,21 @@ from bench.differential.values import Chance
 from bench.differential.world import World
 from tests.conformance.compare import dig
 
-_STEPS = 8  # limit for one conversation
-_ATTEMPTS = 12  # limit for reducing a step
+_STEPS = 8  # maximum number of steps in one conversation
+_ATTEMPTS = 12  # maximum number of attempts to reduce a step
 Make = Callable[[World, Chance, str], Maker]
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A step that was sent, and the verdict on its responses or on the reads that follow it."""
+    """A step that was sent. The verdict is about the responses to the step, or about the reads that follow
+    it.
+    """
 
     step: Step
     verdict: Verdict
-    shown: Request | None = None  # the read that shows the disagreement, if the response itself does not
+    # the read that reveals the difference, if the response itself does not reveal it
+    shown: Request | None = None
     lasting: bool = False  # whether stored documents differ from now on, because of a declared difference
 
     @property
@@ -41,7 +45,7 @@ class Sent:
 
 
 class Writing:
-    """Conversations about one site."""
+    """Conversations (short sequences of writes) about one site."""
 
     def __init__(self, judge: Judge, world: World, findings: Findings, *, shrinking: bool = True) -> None:
         self._judge, self._base, self._findings = judge, world, findings
@@ -54,7 +58,7 @@ class Writing:
     def run(
         self, seed: str, steps: int, make: Make, areas: Mapping[str, int], only: Sequence[int] = ()
     ) -> None:
-        """Run conversations until `steps` steps have been sent. If `only` is given, run only the
+        """Run conversations until `steps` steps have been sent. If `only` contains numbers, run only the
         conversations with these numbers.
         """
         sent, number = 0, 0
@@ -81,7 +85,7 @@ class Writing:
         return max(len(sent), 1)
 
     def _send(self, step: Step) -> Sent:
-        """Send one step, then read the documents that it changed."""
+        """Send one step, and then read the documents that the step changed."""
         judge = self._judge
         verdict = judge.ask(step.request)
         if verdict.took:
@@ -103,7 +107,7 @@ class Writing:
         return Sent(step, replace(verdict, deviations=sorted(deviations)), None, lasting)
 
     def _learn(self, name: str, where: str, theirs: Answer, ours: Answer) -> None:
-        """Store the value that each server has for a reference."""
+        """Store the values of a reference: the value on each of the two servers."""
         pair = self._judge.pair
         for server, answer in ((pair.theirs, theirs), (pair.ours, ours)):
             value = dig(answer.body, where, None)
@@ -118,8 +122,8 @@ class Writing:
         return self._send(last)
 
     def _note(self, area: str, case: str, sent: Sequence[Sent]) -> None:
-        """Record the last step's result. If the difference is new, first reduce the conversation to the steps
-        that are needed.
+        """Record the result of the last step. If its difference is new, first reduce the conversation to the
+        steps that are needed to reproduce it.
         """
         before, last = [one.step for one in sent[:-1]], sent[-1]
         if self._shrinking and last.verdict.left and self._shape(last) not in self._findings.causes:
@@ -133,7 +137,9 @@ class Writing:
         return shape_of(self._judge, sent.verdict, sent.step.request if sent.shown else None)
 
     def _shrink(self, before: list[Step], last: Sent) -> tuple[list[Step], Sent]:
-        """Remove steps, then parts of the last step, as long as the same difference still occurs."""
+        """Remove steps, and then parts of the last step, as long as the same difference still occurs. Return
+        what is left.
+        """
         first = last
 
         def again(steps: Sequence[Step], step: Step) -> Sent | None:
@@ -158,6 +164,6 @@ class Writing:
         return before, last
 
     def _told(self, sent: Sent) -> str:
-        """Return the shape of the first difference, or "" if there is none."""
+        """Return the shape of the first difference. Return "" if there is no difference."""
         left, request = sent.verdict.left, sent.verdict.request
         return self._judge.shapes.difference(left[0], request) if left else ""
