@@ -97,7 +97,7 @@ def certain_suggestion(word: str, known: Iterable[str]) -> str | None:
 
 
 class KnownWords:
-    """Index of known words. It finds the known word that a mistyped word means in constant time."""
+    """Index of known words. For a mistyped word, it finds the known word that is meant, in constant time."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self._known = frozenset(known)

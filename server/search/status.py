@@ -48,7 +48,7 @@ def read_status(folder: Path) -> Status | None:
 
 
 def write_status(folder: Path, status: Status) -> None:
-    """Replace the status file atomically."""
+    """Write the status to the index's folder. The status file is replaced atomically."""
     replace_file(folder / STATUS_FILE, json.dumps(asdict(status)).encode())
 
 

@@ -221,12 +221,15 @@ class Histories:
         return change_filter(caller.actor, caller.state, self._former, head)
 
     def compare(self, history: DocumentHistory, since: str, since_status: str, to: str) -> Comparison:
-        """Compare a document's version at `since` with its version at `to`. Both are commits, tags, branches
-        or times. If `to` is "", the second version is the one in the current files.
+        """Compare two versions of a document. `since` and `to` are commits, tags, branches or times.
 
-        If `since` is "", the first version is the one before the document's last change. If `since` is "" and
-        `since_status` is given, the first version is the version with this status at `to`. Raises
-        ForbiddenError and ValidationError.
+        - The second version is the one at `to`, or in the current files if `to` is "".
+        - The first version is the one at `since`. If `since` is "", it is the version before the document's
+          last change.
+        - If `since` is "" and `since_status` is given, the first version is the version with this status at
+          `to`.
+
+        Raises ForbiddenError and ValidationError.
         """
         locale, status, versions = history.of_one_file()
         to = self.past.resolve(to) if to else ""
@@ -354,7 +357,7 @@ class Histories:
 
     def _before_last(self, versions: list[Version], to: str) -> str:
         """Return the commit before the last change to a document. Return "" if the last change created the
-        document. If `to` is not "", later changes than `to` are ignored.
+        document. If `to` is not "", changes after the commit `to` are ignored.
         """
         if to:
             self.past.log.update(to)

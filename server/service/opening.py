@@ -82,7 +82,7 @@ class OpenSite:
         self.site.observe(self.recorder, self.recorder.committed)
 
     def _make_arbiter(self) -> Arbiter:
-        """Return the arbiter, which pushes writes to the git remote before they take effect. The module is
+        """Return the arbiter, which pushes writes to the git remote before they take effect. Its module is
         imported only when the first write needs it.
         """
         takeover = import_module("server.history.remote.takeover").Takeover(self.past)

@@ -120,8 +120,8 @@ def _visible_files(site: Site, past: PastStates, caller: Caller) -> list[Changed
     """Return the changed files that the caller may see under both the current schema and the committed
     schema.
 
-    The current schema is not enough, because the schema itself may have uncommitted changes. These could make
-    a file visible that was a draft, or a value that was private.
+    It is not enough to check the current schema. For example, an uncommitted change to the schema could make
+    an earlier draft or a private value visible.
     """
     actor, schema = caller.actor, caller.state.schema
     changed = changed_files(site, caller.state, actor)

@@ -107,7 +107,8 @@ def _to_whole_number(tree: Tree) -> Tree:
 
 
 def json_texts(schema: Schema, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-    """Yield the values of JSON attributes in a request body that are strings, including values in components.
+    """Yield the strings in a request body that are values of JSON attributes and look like a JSON object or
+    list. Strings in components are included.
 
     `read_scalar` parses these strings as JSON.
     """

@@ -88,11 +88,11 @@ class Links:
     def applied_to_itself(
         self, document_id: str, target: Target, current: tuple[Target, ...], to_many: bool
     ) -> tuple[Target, ...]:
-        """Return the stored targets of a document that has a relation to itself, after a change to the
-        derived side of this relation.
+        """Return the targets that a document stores for a relation to itself, after this change to the
+        derived side of the relation.
 
-        `target` is the document itself, in the form of a target. The positions in the change are ignored,
-        because they apply only to the derived side.
+        `target` represents the document itself. The positions in the change are ignored, because they apply
+        only to the derived side.
         """
         if self.set is not None:
             is_linked = document_id in self.set

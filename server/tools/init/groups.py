@@ -49,7 +49,7 @@ class PageGroup:
 
     @property
     def locales(self) -> frozenset[str]:
-        """The locales in the file names."""
+        """The locales in the names of the group's files."""
         return frozenset(m.locale for m in self.members if m.locale)
 
     @property
