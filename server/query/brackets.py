@@ -53,8 +53,8 @@ def _text(part: str) -> str:
 
 
 def _nest(key: str, value: Any) -> Any:
-    """Wrap a value in the nested objects and lists that the key specifies. For example, the key `a[b][]`
-    returns `{"a": {"b": [value]}}`.
+    """Wrap a value in the nested objects and lists that the key specifies. For example, the result for the
+    key `a[b][]` is `{"a": {"b": [value]}}`.
     """
     name, inner = _split(key)
     for part in reversed(inner):

@@ -1,4 +1,4 @@
-"""Descriptions of content types and components as JSON, as code generators expect it
+"""Descriptions of content types and components as JSON, in the form that code generators expect
 (docs/existing-sites.md).
 """
 

@@ -37,7 +37,7 @@ class Effort:
         self._budget.spend(steps)
 
     def is_over(self) -> bool:
-        """Whether no steps remain."""
+        """Whether all steps have been used."""
         return self._left <= 0
 
 

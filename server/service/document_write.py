@@ -244,8 +244,8 @@ def _draft_query(reader: Reader, operation: Operation) -> Query:
 def _render_values(
     reader: Reader, snapshot: Snapshot, document: Document, names: Collection[str], *, draft: bool
 ) -> Mapping[str, Any]:
-    """Render some attributes of a document version: those in `names`. All relations in them that the actor
-    may see are populated.
+    """Render the attributes of a document version whose names are in `names`. Relations and media in them are
+    populated.
 
     Hidden attributes are omitted, and so are relations to content types that the actor may not read. If
     `draft` is set, the draft versions of related documents are used.

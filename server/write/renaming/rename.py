@@ -40,7 +40,7 @@ class Rename:
 @dataclass(frozen=True, slots=True)
 class Renamed:
     """Result of a rename: the new path for each old path, the other files in which references were changed,
-    and both ids.
+    and the old and new id.
 
     `links` contains the links in Markdown files that still point to the old paths.
     """
