@@ -1,4 +1,4 @@
-"""Attacks in which one client tries to overload a server. There is an attack for each kind of expensive
+"""Attacks in which one client tries to overload a server. There is one attack for each kind of expensive
 request.
 """
 
@@ -167,7 +167,7 @@ def _authorized(site: AttackSite) -> dict[str, str]:
 
 
 def _sends(method: str, path: str, body: Callable[[AttackSite, int], object]) -> Make:
-    """Return a function that creates requests with a token and a body."""
+    """Return a function that makes requests with a token and a body."""
 
     def make(site: AttackSite, number: int) -> Request:
         put = path.replace("{other}", article_id(number % site.sizes.articles))

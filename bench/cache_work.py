@@ -1,4 +1,4 @@
-"""The work with which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
+"""The work for which `bench.caches` measures caches: starts, reads, writes, history, search, events, pages
 and checks.
 
 Everything runs in one process, without a network.
@@ -55,7 +55,7 @@ _numbers = counting()
 
 
 class Client:
-    """Client that sends requests to the app of an open site, optionally with a token."""
+    """Client that sends requests to the app for an open site, optionally with a token."""
 
     def __init__(self, opened: OpenSite, token: str = "", **environ: str) -> None:
         site = opened.site

@@ -174,7 +174,7 @@ def _writes(sites: Mapping[str, Path], articles: int) -> list[Row]:
 
 
 class Client:
-    """Connection to a server. All its requests contain a token."""
+    """Connection to a server. All requests contain a token."""
 
     def __init__(self, serving: Serving, token: str) -> None:
         self._connection = serving.connect()

@@ -1,5 +1,5 @@
-"""Load generator that sends requests as fast as possible. It uses the program wrk if that is installed,
-otherwise threads.
+"""Load generator that sends requests as fast as possible, with the program wrk if it is installed, otherwise
+with threads.
 """
 
 import shutil
@@ -47,8 +47,8 @@ class Result:
 
 @dataclass(frozen=True)
 class Requests:
-    """Requests that are sent one after the other. If `unique` is set, a number in each request makes it
-    different from all other requests.
+    """Requests to send one after the other. If `unique` is set, each request contains a number that makes it
+    different from all others.
     """
 
     paths: Sequence[str]
@@ -63,8 +63,8 @@ def generator() -> str:
 def run(
     serving: Serving, requests: Requests, seconds: float, turn: int = 0, connections: int = CONNECTIONS
 ) -> Result:
-    """Send requests to a server for some seconds. The first request depends on `turn`, so that each turn
-    starts at a different place in the list.
+    """Send requests to a server for some seconds. Each `turn` starts at a different place in the list of
+    requests.
     """
     start = turn * 1_000_003
     if shutil.which("wrk"):

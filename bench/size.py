@@ -144,7 +144,7 @@ def _cpu(pid: int) -> float:
 
 
 def _ticks(pid: int) -> list[int]:
-    """Return the user time and system time of a process and of its ended children, in clock ticks."""
+    """Return the user and system time of a process and of its ended children, in clock ticks."""
     return [int(field) for field in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:15]]
 
 

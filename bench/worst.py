@@ -122,7 +122,7 @@ def _memory(name: str) -> int:
 
 
 def _crowd(root: Path, articles: int, queries: list[Query]) -> None:
-    """Print the latency of simple requests, first without load, and then while eight clients send the worst
+    """Print the latency of simple requests, first without load, then while eight clients send the worst
     queries.
     """
     with bifolio(root, workers=2) as serving:

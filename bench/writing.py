@@ -23,7 +23,7 @@ WRITES_PER_S = 20
 
 
 def measure(sites: dict[int, Path]) -> None:
-    """Print the durations of a create and an update for each size of site, and how writes affect readers."""
+    """Print the duration of a create and an update for each size of site, and how writes affect readers."""
     rows: list[list[str]] = []
     first: dict[str, float] = {}
     for articles, root in sites.items():

@@ -262,7 +262,7 @@ def _without(labels: Counter[str], documents: Counter[str]) -> Counter[str]:
 
 
 def _called(found: dict[str, Any]) -> str:
-    """Return the name by which an unknown document can be matched. Only lists of files and users can contain
+    """Return the name by which an unknown document can be matched. Only lists of files and users contain
     several unknown items.
     """
     return str(found.get("name") or found.get("username") or "")

@@ -28,7 +28,7 @@ def edge(chance: Chance, attribute: Attribute, said: Sequence[Any]) -> Any:
 
 
 def _alike(chance: Chance, value: Any) -> Any:
-    """Return the same value, or a different value that is easily confused with it."""
+    """Return the same value, or a value that is easily confused with it."""
     if not isinstance(value, str):
         return chance.choice((value, value, str(value)))
     return chance.choice((value, value, value, value.swapcase(), f"{value} ", f" {value}"))

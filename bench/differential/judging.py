@@ -70,8 +70,8 @@ class Judge:
         return self.compare(request, *self.pair.ask(request))
 
     def look(self, request: Request, write: Request | None = None) -> Verdict:
-        """Read documents from both servers after a write, and compare the responses. The order of the
-        documents is ignored.
+        """Read documents from both servers after a write, and compare the responses. The order of documents
+        is ignored.
         """
         return self.compare(request, *self.pair.ask(request), write=write, unordered=True)
 
@@ -84,7 +84,7 @@ class Judge:
         write: Request | None = None,
         unordered: bool = False,
     ) -> Verdict:
-        """Compare the two servers' responses to a request."""
+        """Compare the two responses to a request."""
         written = _REFERENCE.search(write.path) if write else None
         names = self.pair.theirs.names, self.pair.ours.names
         comparison = Comparison(*names, written[1] if written else "")

@@ -1,4 +1,4 @@
-"""The pair of servers. Each request is sent to both servers, and both servers are reset to the same state."""
+"""The pair of servers. Each request is sent to both servers, and both are reset to the same state."""
 
 import json
 import shutil

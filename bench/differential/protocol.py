@@ -83,7 +83,7 @@ def http_request(chance: Chance, types: list[Type], names: dict[str, list[str]])
 
 
 def with_content_type(chance: Chance, request: Request) -> Request:
-    """Return the write request with a different `Content-Type`, or with a body that does not match its
+    """Return a write request with a different `Content-Type`, or with a body that does not match its
     `Content-Type`.
     """
     roll, text = chance.random(), json.dumps(request.body, ensure_ascii=False)

@@ -55,7 +55,7 @@ class Reading:
         note(self._findings, f"read {area}", case, self._judge, verdict)
 
     def _shows(self, request: Request, first: Verdict) -> bool:
-        """Return whether a smaller request still reveals the same unexplained difference."""
+        """Return whether a smaller request reveals the same unexplained difference."""
         verdict = self._judge.ask(request)
         if not verdict.left or verdict.left[0].kind != first.left[0].kind:
             return False

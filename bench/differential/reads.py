@@ -27,7 +27,7 @@ class Reads:
         self.filters, self.populates = Filters(world, chance), Populates(world, chance)
 
     def request(self, area: str) -> Request:
-        """Return a random request in an area."""
+        """Return a request in an area."""
         if area == "builder":
             return Request("GET", self.chance.choice(self._described()), who=self.chance.choice(_ASK))
         if area == "http":

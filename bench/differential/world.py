@@ -26,8 +26,8 @@ class Document:
         return f"«doc:{self.name}»"
 
     def number(self) -> str:
-        """Return the reference to the row number of one version. If possible, this is a version in the
-        default locale.
+        """Return the reference to the row number of one version. If possible, it is a version in the default
+        locale.
         """
         locale, status = min(self.versions, key=lambda v: (v[0] != LOCALES[0], v[1] != "published", v))
         return f"«id:{self.name}:{status}:{locale}»"
@@ -54,8 +54,8 @@ class World:
         return made
 
     def of(self, uid: str, version: Version | None = None) -> list[Document]:
-        """Return the documents of a content type. If `version` is given, return only the documents that have
-        this version.
+        """Return the documents of a content type. If `version` is given, return only documents that have this
+        version.
         """
         return [d for d in self.documents.values() if d.uid == uid and (not version or version in d.versions)]
 

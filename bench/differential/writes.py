@@ -66,7 +66,7 @@ class Writes:
     def _step(
         self, type_: Type, document: Document | None, request: Request, body: Body, version: Version
     ) -> Step:
-        """Return the step for a write, including the requests that read its effect."""
+        """Return the step for a write, with the requests that read its effect."""
         known = next(iter(self.world.of(type_.uid)), None) if type_.single else document
         told = known or self.world.new(type_.uid)
 
@@ -91,7 +91,7 @@ class Writes:
         """Return the requests that read the content type's documents, and the documents of related content
         types in both directions.
 
-        Related content types must also be read, because publishing a document can remove its relations there.
+        Related content types must be read, because publishing a document can remove its relations there.
         """
         types = {type_.uid: type_}
         types |= {

@@ -45,7 +45,7 @@ def key(method: str, path: str, headers: Mapping[str, str], body: bytes | None) 
 
 @dataclass
 class Recording:
-    """Recorded responses by conversation and request key. Identical responses are stored only once."""
+    """Recorded responses by conversation and request key. Identical responses are stored once."""
 
     answers: list[Any] = field(default_factory=list)  # status, headers, body
     asked: dict[str, dict[str, list[int]]] = field(default_factory=dict)

@@ -109,7 +109,7 @@ def _change_list(value: Any, attribute: Attribute) -> Any:
 
 
 def _change_json(value: Any, attribute: Attribute) -> Any:
-    """Change the first scalar inside a value."""
+    """Change the first scalar inside the value."""
     if isinstance(value, dict):
         name = next(iter(value), None)
         return value if name is None else {**value, name: _change_json(value[name], attribute)}

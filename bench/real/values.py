@@ -1,4 +1,4 @@
-"""Compares the values of all documents in the API with the values that an independent reader finds in the
+"""Compares the values of all documents in the API with the values that the independent reader finds in the
 files.
 """
 

@@ -55,7 +55,7 @@ def choose_documents(served: Sequence[Served], limit: int | None) -> list[Served
 
 
 def write_unchanged(client: Client, root: Path, written: Sequence[Served], differences: Differences) -> None:
-    """Send documents back exactly as they were read. No file may change."""
+    """Send documents back as they were read. No file may change."""
     for served in written:
         _put(client, served, body_of(served), "unchanged", differences)
     for path, hunks in diff(root, with_timestamps=True).items():

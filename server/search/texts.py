@@ -49,7 +49,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a Markdown text, without markup and line breaks."""
+    """Return the paragraphs in a Markdown text, without markup and line breaks."""
     for pattern, replacement in _PATTERNS[:_WHOLE_TEXT_PATTERNS]:
         text = pattern.sub(replacement, text)
     found = (_inline(part) for part in _PARAGRAPHS.split(text))
@@ -120,7 +120,7 @@ class Text:
     value: Any
 
     def read(self) -> list[str]:
-        """Return the paragraphs of the value, without markup."""
+        """Return the paragraphs in the value, without markup."""
         value = self.value[:MAX_TEXT_CHARS] if isinstance(self.value, str) else self.value
         return READERS[self.kind](value)
 

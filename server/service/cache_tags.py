@@ -33,7 +33,7 @@ def tags_of_list(query: Query, schema: Schema) -> Iterator[str]:
 
 
 def tags_of_types(uids: Iterable[str], schema: Schema) -> Iterator[str]:
-    """Yield the cache tags of types. Components and users are skipped, because they have no cache tags."""
+    """Yield the cache tags for types. Components and users are skipped, because they have no cache tags."""
     for uid in uids:
         type_ = schema.types[uid]
         if type_.kind != "component" and uid not in ACCOUNT_UIDS:

@@ -150,7 +150,7 @@ MAX_ATTEMPTS = 3  # how often to upload a file if it is changed during each uplo
 @dataclass(frozen=True, slots=True)
 class _Sent:
     """A media file that was uploaded to the bucket. `found` is the signature of the file on disk, or None if
-    the file was not on disk.
+    the file is not on disk.
     """
 
     document: Document

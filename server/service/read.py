@@ -92,8 +92,8 @@ class Reader(NamedTuple):
     budget: Budget = UNLIMITED
 
     def get(self, params: Params, document_id: str | None = None) -> Rendering:
-        """Return the document with this id. If `document_id` is None, return the only document of a single
-        type, or a page of documents of a collection type.
+        """Return the document with this id. If `document_id` is None, return the document of a single type,
+        or a page of documents of a collection type.
 
         Raises ForbiddenError and NotFoundError. Raises ValidationError if parameters are invalid.
         """

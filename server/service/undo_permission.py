@@ -64,7 +64,7 @@ def _effects(document: UndoneDocument) -> Iterator[tuple[Verb, frozenset[Place]]
 
 
 def may_take_back(caller: Caller, permits: Sequence[Permit], documents: Sequence[UndoneDocument]) -> bool:
-    """Return whether the caller may undo a write. `permits` are the permissions that were recorded with the
+    """Return whether the caller may undo a write. `permits` are the permissions that were recorded for the
     write.
     """
     try:

@@ -1,6 +1,6 @@
 """Migration of a site's state folder from its former name, `.quire/`, to its current name, `.bifolio/`.
 
-Only this module and its test mention the former name.
+Only this module and its test contain the former name.
 """
 
 import os

@@ -48,7 +48,7 @@ def version_of(document: Document) -> str:
 def require_match(if_match: str | None, document: Document | None, *, tell: bool = True) -> None:
     """Raise PreconditionError if the `If-Match` header does not contain the current version of the document.
 
-    If `tell` is set, the error contains the current version.
+    If `tell` is set, the error includes the current version.
     """
     if if_match is None:
         return

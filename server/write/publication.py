@@ -56,7 +56,7 @@ def _share(
 ) -> None:
     """Write the published values of shared attributes to the drafts in other locales.
 
-    `discarded` contains the locales whose drafts are discarded.
+    `discarded` are the locales whose drafts are discarded.
     """
     for locale in context.settings.locales.available:
         published, draft = context.versions(type_, document_id, locale)

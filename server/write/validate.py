@@ -141,7 +141,7 @@ class Validator:
         return Change(values, links, by_locale, tuple(self.faults), data, private)
 
     def _private_names(self, type_: Type, data: Mapping[str, Tree]) -> Iterator[str]:
-        """Yield the attributes in `data` that are private, or that contain a private value in one of their
+        """Yield the attributes in `data` that are private, or that have a private value in one of their
         components.
         """
         for name, tree in data.items():

@@ -47,7 +47,7 @@ def timestamps_of_new_file(context: Context, *, is_published: bool) -> dict[str,
 
 
 def updated_timestamp(now: str) -> dict[str, Plain]:
-    """Return updatedAt, with the time `now`, as a key and value for a file."""
+    """Return updatedAt with the time `now`, as a key and value for a file."""
     return {"updatedAt": Plain(now)}
 
 

@@ -256,7 +256,7 @@ class QueryMaker:
         return found
 
     def _beginning(self, start: str, language: str) -> list[str]:
-        """Return the most frequent terms of the words that start with `start`."""
+        """Return the most frequent terms among the words that start with `start`."""
         reader, field = self.reader, f"text_{language}"
         if len(start) < 2:
             return []

@@ -1,4 +1,4 @@
-"""Settings from a source that are added to site.yaml: locales, roles and project settings."""
+"""Settings from a source that are added to site.yaml: locales, roles, and project settings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

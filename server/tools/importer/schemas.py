@@ -245,7 +245,7 @@ def _why_unsupported(attribute: Shape, schemas: Mapping[str, Shape]) -> str:
 
 
 def _leave_out(schemas: dict[str, Json], gone: str, why: str, notes: ImportNotes) -> None:
-    """Remove a schema, and all attributes that refer to it."""
+    """Remove a schema and all attributes that refer to it."""
     notes.add(gone, why)
     del schemas[gone]
     for uid, schema in schemas.items():

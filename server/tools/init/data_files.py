@@ -22,7 +22,7 @@ _PROGRAMS = re.compile(
 def data_documents(files: Iterable[str]) -> set[str]:
     """Return the data files that can become documents.
 
-    If there is a folder for data, these are the files in that folder. Otherwise, they are the files in the
+    If there is a folder for data, these are the files in that folder. Otherwise, they are the files in
     top-level folders that contain mostly data files. If the root folder contains only data files and no
     folders, they are the files in the root folder.
     """

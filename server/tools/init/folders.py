@@ -254,7 +254,7 @@ def is_vitepress(root: Path) -> bool:
 
 
 def by_folder(folders: TreeFolders) -> Mapping[PageFolder, list[str]]:
-    """Group the paths of pages by page folder."""
+    """Group paths of pages by page folder."""
     found: dict[PageFolder, list[str]] = defaultdict(list)
     for path in folders.paths:
         found[folders.of(path)].append(path)

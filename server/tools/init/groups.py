@@ -97,8 +97,8 @@ def group(root: Path, pages: Mapping[str, MarkdownPage], named: tuple[str, ...] 
 
 
 def _with_lone_indexes(grouped: Mapping[PageFolder, list[str]]) -> Mapping[PageFolder, list[str]]:
-    """Return the pages by folder. If `index.md` is the only page in its folder, it is assigned to the parent
-    folder.
+    """Return the pages by folder. If `index.md` is the only page in its folder, the page is assigned to the
+    parent folder.
     """
     found: dict[PageFolder, list[str]] = {}
     for page_folder, paths in grouped.items():
@@ -135,7 +135,7 @@ def _describes(page: MarkdownPage) -> bool:
 
 
 def _sections(page_folder: PageFolder, pages: list[MarkdownPage], locales: frozenset[str]) -> list[PageGroup]:
-    """Return the groups for Hugo's section pages. A document is named after the folder that contains its
+    """Return the groups of Hugo's section pages. A document is named after the folder that contains its
     `_index.md`.
     """
     members: dict[str, list[PageMember]] = {"home": [], "sections": []}

@@ -52,7 +52,7 @@ class KeyValues:
 
     @property
     def texts(self) -> list[str]:
-        """The values that are texts or numbers, as strings."""
+        """Those values that are texts or numbers, as strings."""
         return [str(v) for _, v in self.values if isinstance(v, str | int) and not isinstance(v, bool)]
 
 

@@ -93,7 +93,7 @@ def _folders_of(path: str) -> list[str]:
 
 
 def _ignored_folders(root: Path) -> frozenset[str]:
-    """Return the folders that git ignores. If git ignores even the root folder, return no folders."""
+    """Return the folders that git ignores. If git ignores the whole root folder, return no folders."""
     options = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
     printed = git_if_possible(root, "ls-files", *options, seconds=DEFAULT_TIMEOUT_S) or ""
     found = {path.removesuffix("/") for path in printed.split("\0") if path.endswith("/")}

@@ -156,7 +156,7 @@ def _rename_id(request: Rename, context: Context) -> Renamed:
 def _rename_documents(
     context: Context, documents: Iterable[Document], files: Mapping[str, str], ids: tuple[str, str]
 ) -> Renamed:
-    """Rename files, and change the id of the documents in them. A documentId in a file is replaced too."""
+    """Rename files, and change the id of the documents in them. A documentId in a file is replaced, too."""
     old, new = ids
     documents = list(documents)
     type_ = documents[0].type

@@ -159,7 +159,7 @@ def _client_ending(incoming: Incoming, name: str) -> str:
 
 
 def ending_of_upload(incoming: Incoming) -> str:
-    """Return the file name extension under which a received file is stored."""
+    """Return the file name extension with which a received file is stored."""
     return true_ending(incoming.source, _client_ending(incoming, _name(incoming)))
 
 
