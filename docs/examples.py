@@ -111,7 +111,7 @@ def _commands_of(block: re.Match[str]) -> list[tuple[str, str]]:
 
 
 def _commands(block: str) -> list[tuple[str, str]]:
-    """Return the commands in a block, each with the output below it. A line that ends in \ continues on the
+    r"""Return the commands in a block, each with the output below it. A line that ends in \ continues on the
     next line.
     """
     found: list[tuple[str, str]] = []

@@ -85,7 +85,7 @@ def _utf16_units(text: str) -> str:
 
 
 def _as_python(pattern: str) -> str:
-    """Translate a regular expression from JavaScript to Python.
+    r"""Translate a regular expression from JavaScript to Python.
 
     Raises regex.error for syntax that JavaScript does not support.
 
