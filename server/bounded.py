@@ -1,4 +1,6 @@
-"""A cache with a size limit in bytes, and a mutex with a bounded queue in which clients take turns."""
+"""A cache with a size limit in bytes, and a mutex that clients acquire in turn. Only a limited number of
+requests can wait for the mutex.
+"""
 
 import sys
 import threading
@@ -32,8 +34,8 @@ class Cache(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value stored under a key, or None if there is none.
 
-        The lock, which takes 0.3 µs, is necessary: comparing keys in Python can switch threads, and another
-        thread must not change the OrderedDict during the lookup.
+        The lookup holds a lock, which takes 0.3 µs: Python can switch threads while it compares keys, and
+        another thread must not change the OrderedDict at that time.
         """
         with self._lock:
             kept = self._kept.get(key)
@@ -84,8 +86,8 @@ class Cache(Generic[K, V]):
 def size_of(value: Hashable) -> int:
     """Estimate the size in bytes of a cache key that consists of strings, numbers and nested tuples.
 
-    The elements of sets are not counted, because sets in keys contain permissions, and many keys share these
-    sets.
+    If a key contains a set, it is a set of permissions. Its elements are not counted, because many keys share
+    the same set.
     """
     size = sys.getsizeof(value)
     if isinstance(value, tuple):
@@ -104,10 +106,11 @@ NETWORK_BITS = 64
 # If there is a rate limit, the cache saves 3.7 of the 56 µs for a read through a proxy.
 @lru_cache(1024)
 def network_of(address: str) -> str:
-    """Return the network that identifies a client. For an IPv4 address, this is the address itself. For an
-    IPv6 address, it is the /64 network that contains the address.
+    """Return the network to which a client's IP address belongs. All addresses in this network are treated as
+    one client.
 
-    Any string that is not an IP address is returned unchanged.
+    For an IPv6 address, this is the /64 network that contains the address. For an IPv4 address, it is the
+    address itself. A string that is not an IP address is returned unchanged.
     """
     try:
         found = ip_address(address)
@@ -140,18 +143,19 @@ def current_client() -> str:
 
 
 class BoundedMutex:
-    """Mutex with a bounded queue. If several clients are waiting, they take turns.
+    """Mutex with a bounded queue. If requests from several clients are waiting, the clients take turns.
 
-    One client can't fill the queue: if the queue is full when a request from a client with few waiting
-    requests arrives, the newest request from the client with the most waiting requests is rejected.
+    A single client can't block the others by filling the queue. If the queue is full and a request arrives
+    from a client with few waiting requests, room is made for it: the newest request from the client with the
+    most waiting requests is rejected.
     """
 
     def __init__(self, purpose: str, waiting: int, longest: float) -> None:
         """Create a free mutex.
 
         - `purpose` completes the error message "Too many requests at once …".
-        - `waiting` is the length of the queue.
-        - `longest` is the longest wait in seconds.
+        - `waiting` is the maximum number of waiting requests.
+        - `longest` is the longest time that a request waits, in seconds.
         """
         self._purpose, self._most, self._longest = purpose, waiting, longest
         self._is_taken = False
@@ -168,7 +172,9 @@ class BoundedMutex:
             return True
 
     def take(self) -> None:
-        """Acquire the mutex. Raises TurnError if the queue is full, or if the wait exceeds the limit."""
+        """Acquire the mutex, and wait for it if necessary. Raises TurnError if the queue is full, or if the
+        wait exceeds the limit.
+        """
         client, waiter = current_client(), _Waiter()
         with self._lock:
             if not self._is_taken:
@@ -199,11 +205,11 @@ class BoundedMutex:
             waiter.decided.set()
 
     def _make_room(self, client: str) -> bool:
-        """Reject the newest request from the client with the most waiting requests. Return whether a request
-        was rejected.
+        """Reject the newest request from the client with the most waiting requests, to make room for a
+        request from `client`. Return whether a request was rejected.
 
-        No request is rejected if its client would then have fewer waiting requests than `client` has with its
-        new request.
+        Nothing is rejected if `client` would then have more waiting requests than the client whose request
+        was rejected.
         """
         most = max(self._waiting, key=lambda one: len(self._waiting[one]), default=client)
         if len(self._waiting.get(most, ())) < len(self._waiting.get(client, ())) + 2:

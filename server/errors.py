@@ -249,7 +249,7 @@ class ForbiddenError(ApiError):
 
 
 class NotFoundError(ApiError):
-    """The path or document does not exist, or the caller may not see it."""
+    """The path or document does not exist, or the caller is not allowed to see it."""
 
     status, name, default = 404, "NotFoundError", "Not Found"
 
@@ -295,7 +295,9 @@ class ConflictError(ApiError):
 
 
 class NotTakenOverError(ConflictError):
-    """Commits from the git remote can't be applied now. The log and `/_health/ready` report the reason."""
+    """Commits from the git remote can't be applied to this site now. The log and `/_health/ready` report the
+    reason.
+    """
 
     default = "Commits from the git remote can't be applied now; see the server's log or /_health/ready"
 

@@ -107,8 +107,8 @@ def changes(
 
 @dataclass(frozen=True, slots=True)
 class _Log:
-    """The event log for a site. All changes up to now have been recorded in it. Events after `bounds.last`
-    are ignored.
+    """The event log for a site, after all earlier changes to the site's files have been recorded in it.
+    Events after `bounds.last` are ignored.
     """
 
     site: Site
@@ -168,7 +168,8 @@ class _Log:
     def _since_commit(self, text: str) -> Iterable[Event]:
         """Return the events since a commit or a date.
 
-        If the site has no commits, the events since a date are taken from the log.
+        They are computed by comparing the site with the commit, or with the last commit at or before the
+        date. If the site has no commits, the events since a date are read from the event log.
         """
         root, past, time = self.site.root, PastStates(self.site), read_time(text, end=False)
         head = head_commit(root)

@@ -116,7 +116,11 @@ class _Opening:
 
 
 def _prefix(root: Path) -> str:
-    """Return the path from the current folder to the site's folder. It is "", or it ends with a slash."""
+    """Return the path that leads from the current folder to the site's folder, with a slash at the end.
+
+    Return "" if the site's folder is the current folder. If it is not inside the current folder, return its
+    absolute path.
+    """
     there = os.path.relpath(root.resolve(), Path.cwd())
     if there == ".":
         return ""
@@ -135,8 +139,8 @@ def _fix_keys(root: Path, opened: OpenSite | None, found: Survey, prefix: str, *
 
 
 def _fix(opened: OpenSite, found: Survey, prefix: str, *, text: bool, translations: bool) -> Survey:
-    """Apply the fixes to documents, report them, and check the site again. Return the result of this
-    check.
+    """Apply the suggested fixes to the documents and report them. Then check the site again, and return the
+    result of this second check.
     """
     if found.audit is None:
         return found

@@ -68,8 +68,8 @@ WINDOWS_MESSAGE = (
 
 
 class _Commands(click.Group):
-    """Click group that lists the commands in the order of COMMANDS. A command is imported when it is
-    called.
+    """Click group that lists the commands in the order of COMMANDS. A command's module is imported only when
+    the command is called.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:

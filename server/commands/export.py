@@ -74,8 +74,8 @@ def export_command(
 
 
 def _refuse_broken(site: Site, root: Path, skip_broken: bool) -> None:
-    """Raise SetupError if there are files that can't be parsed, because the documents in them would be
-    missing from the export.
+    """Print the problems in files that can't be parsed. The documents in these files would be missing from
+    the export, so raise SetupError if there are such files, unless `skip_broken` is set.
     """
     errors = [problem for problem in site.problems if problem.severity == "error"]
     for problem in errors[:MAX_SHOWN_PROBLEMS]:

@@ -76,8 +76,8 @@ class Repository:
         return Viewer(TERMINAL_ACTOR, self.site.state)
 
     def named(self, text: str) -> tuple[Type, str]:
-        """Return the content type and the id of a document. `text` is the path of its file, or TYPE/ID.
-        Raises SetupError if there is none.
+        """Return the content type and the id of the document that `text` specifies: either as the path of the
+        document's file, or as TYPE/ID. Raises SetupError if there is no such document.
         """
         path = Path(text).resolve()
         inside = path.relative_to(self.site.root).as_posix() if path.is_relative_to(self.site.root) else text
@@ -102,8 +102,8 @@ class Repository:
             return False
 
     def of_document(self, text: str) -> tuple[Type, str, list[Version]]:
-        """Return the content type, the id and all versions of a document. Raises SetupError if there has
-        never been such a document.
+        """Return the content type, the id and all versions of the document that `text` specifies. The
+        document may have been deleted. Raises SetupError if it has never existed.
         """
         type_, document_id = self.named(text)
         found = self.versions.of(self.site.state, type_, document_id)
@@ -117,7 +117,7 @@ class Repository:
         return type_, document_id, found
 
     def commit(self, name: str) -> str:
-        """Return the id of the commit with this name. Raises SetupError if there is none."""
+        """Return the id of the commit to which `name` refers. Raises SetupError if it does not exist."""
         try:
             return self.past.resolve(name)
         except ApiError as error:

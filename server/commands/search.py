@@ -22,7 +22,7 @@ from server.service.opening import Mode, open_site
 from server.site.site import Site, State
 from server.tools.terminal import Part, check_site, one_line_errors, progress_bar, show, site_option
 
-MAX_FRAGMENTS = 2  # Maximum number for each document.
+MAX_FRAGMENTS = 2  # Maximum number of passages that are printed for each document.
 
 
 @click.command("search")
@@ -118,8 +118,8 @@ def _index(site: Site) -> None:
 
 
 def _hit_lines(site: Site, document: Document, finder: Finder) -> Iterator[list[Part]]:
-    """Yield the lines for one search result: `path:line`, the title, and passages that contain the words.
-    Many editors and terminals can open `path:line`.
+    """Yield the lines that are printed for one search result: the location as `path:line` (which many editors
+    and terminals can open), the title, and passages that contain the search words.
     """
     line = _line(site.root / document.path, finder)
     title = str(document.get(title_of(document.type) or "documentId") or document.document_id)
@@ -155,8 +155,9 @@ def _parts(fragment: Fragment, *, bold: bool) -> list[Part]:
 
 
 def _line(path: Path, finder: Finder) -> int:
-    """Return the number of the line that contains the most search words. If several lines do, return the
-    first. If no line contains any, return 0.
+    """Return the number of the line that contains the most search words, or 0 if no line contains any.
+
+    If several lines contain the same number of search words, return the first of them.
     """
     best, at = 0, 0
     try:

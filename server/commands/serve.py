@@ -146,8 +146,8 @@ def _require_environment(settings: Settings) -> None:
 
 
 def _listen(root: Path, host: str, port: int, *, takes_over: bool) -> tuple[Taken | None, socket.socket]:
-    """Return a listening socket. If `takes_over` is set, this is the socket of the running server. Otherwise,
-    or if no server is running, it is a new socket.
+    """Return a listening socket. If `takes_over` is set and a server is running, this is the socket of that
+    server. Otherwise, it is a new socket.
 
     A takeover is retried for a while, because a server that has just started may not offer its socket yet.
     Raises SetupError.
@@ -192,8 +192,8 @@ def _open(
     progress: Progress | None = None,
     nice: int = 0,
 ) -> OpenSite:
-    """Open the site for the workers. If `commit` is not "", the site is opened read-only, as it was at this
-    commit. Raises SetupError.
+    """Open the site for the workers. Normally, this is the current state of the site. If `commit` is not "",
+    the site is opened read-only, as it was at this commit. Raises SetupError.
     """
     opened = open_site(
         root,
@@ -221,7 +221,9 @@ def _tell_of_accounts(root: Path, settings: Settings, log: Log) -> None:
 
 
 def _nothing() -> None:
-    """Do nothing. This is called when a generation of workers other than the first is ready."""
+    """Do nothing. The second and all later generations of workers call this function when they are ready,
+    because only the first generation prints a report.
+    """
 
 
 def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
@@ -234,7 +236,9 @@ def _report(terminal: Log, site: Site, change: Change, seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """Prints a report when the server is ready. If `opens` is set, also opens the studio in a browser."""
+    """Report that is printed when the server is ready. If `opens` is set, the studio is then opened in a
+    browser.
+    """
 
     opened: OpenSite
     terminal: Log
@@ -250,11 +254,11 @@ class _Ready:
         return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}/"
 
     def report_when_set(self) -> Callable[[], None]:
-        """Start the process that prints the report. Return a function that must be called when a worker is
-        ready.
+        """Start a process that waits, and later prints the report. Return a function that must be called when
+        a worker is ready.
 
-        This function makes the process print the report. If this server takes over the port of another
-        server, it also stops the other server.
+        Calling that function makes the process print the report. If this server takes over the port of
+        another server, the call also stops the other server.
         """
         forking = multiprocessing.get_context("fork")
         ready = forking.Event()
@@ -268,8 +272,10 @@ class _Ready:
         return is_ready
 
     def studio(self) -> str:
-        """Return a URL that opens the studio and signs in with a one-time key. Returns "" if the server can
-        be reached from other machines, if it serves a past commit, or if nothing would use the URL.
+        """Return a URL that opens the studio and signs in with a one-time key.
+
+        Returns "" if the server can be reached from other machines, if it serves a past commit, or if the URL
+        would be neither printed nor opened.
         """
         site = self.opened.site
         at_machine = is_loopback(self.host) and not site.state.settings.api.trusted_proxies
@@ -284,9 +290,9 @@ class _Ready:
 def _report_ready(told: _Ready, ready: Event) -> None:
     """Wait until a worker is ready. Then print what the site contains, and its problems.
 
-    This runs in a separate process, because memory pages are copied when the documents in them are read. This
-    process closes its copy of the listening socket, so that another server can use the port when this server
-    has stopped.
+    Reading a document makes a forked process copy the memory pages that contain the document. Therefore the
+    report runs in a separate process, and the copies are freed when this process ends. The process closes its
+    copy of the listening socket, so that another server can use the port when this server has stopped.
     """
     told.listener.close()
     end_with_parent()

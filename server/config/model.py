@@ -52,9 +52,9 @@ class TypeExport:
 
 @dataclass(frozen=True, slots=True)
 class QueryExport:
-    """A further request whose response is exported, such as `/api/articles?…`.
+    """An additional request whose response is exported, such as `/api/articles?…`.
 
-    `line` is the line in site.yaml where it is set.
+    `line` is the line in site.yaml where the request is set.
     """
 
     request: str
@@ -65,8 +65,8 @@ class QueryExport:
 class Preview:
     """The URL of the page that shows a preview of a content type's documents. It contains {placeholders}.
 
-    `unmarked` are the paths of attributes, such as `seo.canonical`, to whose strings no source maps
-    (invisible characters for previews) are added.
+    For previews, Bifolio adds invisible characters (source maps) to the strings in attributes. `unmarked`
+    contains the paths of the attributes, such as `seo.canonical`, whose strings remain unchanged.
     """
 
     url: str
@@ -88,10 +88,11 @@ PREVIEW_NAMES = ("documentId", "locale", "status")
 
 @dataclass(frozen=True, slots=True)
 class SettingKey:
-    """A key in site.yaml: its name with dots, the kind of its value, and its description.
+    """A key in site.yaml, such as `api.page_size.max`: its name, the kind of its value, and its description.
 
-    The kind is a key of `reader.READERS` or `reader.ENTRIES`. `otherwise` describes the default if the value
-    alone does not explain it. `attributes` is the path of the field with the value in `Settings`.
+    The kind is a key of `reader.READERS` or `reader.ENTRIES`. `otherwise` describes the default if the
+    default value does not explain itself. `attributes` is the path of the field in `Settings` that contains
+    the value.
     """
 
     name: str
@@ -268,7 +269,7 @@ class AuthSettings:
 
 @dataclass(frozen=True, slots=True)
 class MailSettings:
-    """Settings for sending mail."""
+    """Settings for sending emails."""
 
     host: str = _setting("", "text", "The SMTP server. If it is not set, emails are written to the log.")
     port: int = _setting(25, "count", "The port of the SMTP server.")
@@ -502,12 +503,14 @@ KEYS: Mapping[str, SettingKey] = {key.name: key for key in _keys(Settings, (), (
 
 
 def value_of(settings: Settings, key: str) -> Any:
-    """Return the value of a setting by its name with dots, such as `api.page_size.max`."""
+    """Return the value of a setting. `key` is the setting's name with dots, such as `api.page_size.max`."""
     return reduce(getattr, KEYS[key].attributes, settings)
 
 
 def with_values(settings: Settings, values: Mapping[str, Any]) -> Settings:
-    """Return the settings with new values, given by name with dots, such as `{"api.page_size.max": 50}`."""
+    """Return a copy of the settings with some new values. The names of settings are written with dots, as in
+    `{"api.page_size.max": 50}`.
+    """
     for key, value in values.items():
         settings = _replace(settings, KEYS[key].attributes, value)
     return settings

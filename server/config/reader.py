@@ -71,7 +71,9 @@ def _refuse_unknown_keys(file: ConfigFile) -> Iterator[SetupError]:
 
 
 def unknown_keys(file: ConfigFile) -> Iterator[tuple[KeyPath, list[str]]]:
-    """Yield the path of each key that is not a setting, and the keys that are allowed in the same place."""
+    """Yield the path of each key that is not a setting, together with the keys that are allowed in its
+    section.
+    """
     leaves = {key.path for key in KEYS.values()}
     known = {path[:end] for path in leaves for end in range(1, len(path) + 1)}
     for at in file.positions:
@@ -112,7 +114,8 @@ _SECTIONS = sorted({key.path[:end] for key in KEYS.values() for end in range(1, 
 def _read(file: ConfigFile, key: SettingKey, default: Any, wrong: list[SetupError]) -> Any:
     """Return the value of a key in site.yaml.
 
-    If users choose the names in a section, as in `roles`, its entries are added to the default entries.
+    In some sections, such as `roles`, users choose the names of the entries. The entries that users add are
+    combined with the default entries.
     """
     if key.holds in READERS:
         return READERS[key.holds](file, default, *key.path)

@@ -48,7 +48,7 @@ def read_type(file: ConfigFile, *at: str) -> TypeExport:
 
 
 def read_query(file: ConfigFile, *at: str) -> QueryExport:
-    """Return a further request whose response is exported. Raises SetupError."""
+    """Return an additional request whose response is exported. Raises SetupError."""
     if not _NAME.fullmatch(at[-1]):
         what = f'"{at[-1]}" is not a valid name for a query in export.queries'
         raise file.refuse_key(what, 'use only letters, digits, "-" and "_"', *at)
@@ -108,7 +108,7 @@ def _address(file: ConfigFile, *at: str) -> str:
 def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple[str, str, KeyPath]]:
     """Yield an error for each unknown content type, attribute and placeholder in the section `preview`.
 
-    An error consists of a message, a fix, and the path of keys.
+    Each error is a tuple of a message, a fix, and the path of keys in site.yaml.
     """
     for name, preview in previews.items():
         type_ = schema.subjects.get(name)
@@ -130,7 +130,11 @@ def odd_names(previews: Mapping[str, Preview], schema: Schema) -> Iterator[tuple
 
 
 def _leads_somewhere(type_: Type, names: list[str], schema: Schema) -> bool:
-    """Whether the attribute at a path exists. In a dynamic zone, one of its components must contain it."""
+    """Whether an attribute exists at this path of names.
+
+    If the path goes through a dynamic zone, it is enough if one of the zone's components contains the rest of
+    the path.
+    """
     attribute = type_.attributes.get(names[0])
     if attribute is None or len(names) == 1:
         return attribute is not None
@@ -177,8 +181,8 @@ def web_url(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def serve(file: ConfigFile, default: str, *at: str) -> str:
-    """Return how clients get files that are stored in a bucket: one of SERVE_MODES, or "" if this is
-    not set.
+    """Read the setting that determines how clients download files from the bucket: one of SERVE_MODES, or ""
+    if the setting is missing.
     """
     written = values.text(file, default, *at)
     if written and written not in SERVE_MODES:
@@ -187,12 +191,14 @@ def serve(file: ConfigFile, default: str, *at: str) -> str:
 
 
 def fix_of_secret(path: tuple[str, ...]) -> str:
-    """Return advice for users who put a key that looks like credentials in the section `media`, or ""."""
+    """Return advice if a key in the section `media` looks like a credential, because site.yaml must not
+    contain credentials. Otherwise, return "".
+    """
     return CREDENTIALS_HINT if path[0] == "media" and _SECRET.search(path[-1]) else ""
 
 
 def check(store: str, public_url: str, serve: str, file: ConfigFile) -> Iterator[SetupError]:
-    """Yield errors for settings in the section `media` that contradict each other."""
+    """Yield an error for each setting in the section `media` that contradicts another setting there."""
     if serve == "redirect" and not public_url:
         what = 'media.serve is "redirect", but media.public_url is missing'
         yield file.refuse(
@@ -244,7 +250,9 @@ def follow(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta |
 
 
 def push(file: ConfigFile, default: str, *at: str) -> str:
-    """Return whether a write is pushed to the remote "before" or "after" its response, or "" for `off`."""
+    """Read the setting that determines when a write is pushed to the remote: "before" or "after" the response
+    is sent, or "" for `off`.
+    """
     word = text(file, default, *at)
     if word not in ("", "off", PUSH_BEFORE, PUSH_AFTER):
         raise file.refuse_value(

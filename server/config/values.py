@@ -118,9 +118,10 @@ def duration(file: ConfigFile, default: timedelta, *at: str) -> timedelta:
 
 
 def commit(file: ConfigFile, default: timedelta | None, *at: str) -> timedelta | None:
-    """Read the delay before a write is committed.
+    """Read the delay before a write is committed, such as `30s` or `30` (seconds).
 
-    This is zero for `each`, None for `off`, or a duration such as `30s` or `30`.
+    The value `each` (commit each write at once) is returned as zero, and `off` (do not commit writes) as
+    None.
     """
     written = text(file, "", *at)
     if written in ("", "off", "each"):

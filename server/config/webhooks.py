@@ -66,8 +66,8 @@ _OWN_VARIABLES = ("BIFOLIO_", "PG", "AWS_")
 class Webhook:
     """The settings of one webhook.
 
-    If `events`, `types`, `locales` or `status` is empty, all values are accepted. `lines` contains the line
-    of each key in site.yaml.
+    If `events`, `types`, `locales` or `status` is empty, the webhook receives events with any value. `lines`
+    contains the line of each key in site.yaml.
     """
 
     name: str

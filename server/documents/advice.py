@@ -24,7 +24,7 @@ _MAX_CHARS = 60  # There is no advice for a longer text.
 
 
 def date_advice(text: str) -> str:
-    """Return advice on how to write `text` as a date. It is not a valid date."""
+    """Return advice on how to correct `text`, which should be a date but is not a valid one."""
     if re.match(_ISO_DATE, text):
         return "this day does not exist; write it as YYYY-MM-DD"
     days = _days(text)
@@ -32,13 +32,13 @@ def date_advice(text: str) -> str:
 
 
 def time_advice(text: str) -> str:
-    """Return advice on how to write `text` as a time of day. It is not a valid time."""
+    """Return advice on how to correct `text`, which should be a time of day but is not a valid one."""
     clock = _clock(text)
     return f"write it as HH:MM: {clock:%H:%M}" if clock else "write it as HH:MM, from 00:00 to 23:59"
 
 
 def timestamp_advice(text: str) -> str:
-    """Return advice on how to write `text` as a timestamp. It is not a valid timestamp."""
+    """Return advice on how to correct `text`, which should be a timestamp but is not a valid one."""
     found = re.fullmatch(_DAY_AND_TIME, text.strip()) if len(text) <= _MAX_CHARS else None
     clock = _clock(found[2] or "0:00") if found else None
     days = _days(found[1]) if found else []

@@ -152,8 +152,8 @@ def _cast_member(kind: str, name: str, value: Tree) -> Tree:
 
 
 def _number(value: Tree) -> int | Plain | None:
-    """Return a number as it is, and parse a string that contains a number. For all other
-    values, return None.
+    """If the value is a number, return it unchanged. If it is a string that contains a number, parse the
+    number. Otherwise, return None.
     """
     if isinstance(value, int | Plain) and not isinstance(value, bool):
         return value

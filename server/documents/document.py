@@ -65,7 +65,7 @@ class Document:
 
     @property
     def packed(self) -> PackedRows | None:
-        """The packed rows that contain this document's row, or None if the row is not packed."""
+        """The packed rows among which this document's row is stored, or None if the row is not packed."""
         return self._packed
 
     @property
@@ -125,7 +125,7 @@ class Document:
         return self.row[self.type.position[name]]
 
     def copy(self) -> "Document":
-        """Return a copy, which a different index can use."""
+        """Return a copy of this document, which can be added to a different index."""
         return self._of_status(self.status)
 
     def with_values(self, values: Mapping[str, Any]) -> "Document":
@@ -158,9 +158,10 @@ def make(
 ) -> Document:
     """Create a document.
 
-    `values` are in the order of the content type's attributes. `timestamps` are createdAt, updatedAt and
-    publishedAt; for a draft, publishedAt is None. `number` is the numeric id. By default, the numeric id is
-    derived from the documentId.
+    - `values`: in the order of the content type's attributes.
+    - `timestamps`: createdAt, updatedAt and publishedAt. For a draft, publishedAt is None.
+    - `number`: the numeric id. By default, it is derived from the content type, the documentId and the
+      locale.
     """
     if number is None:
         number = identify(type_.uid, document_id, locale)
@@ -197,8 +198,8 @@ def in_packed_order(documents: Iterable[Document]) -> list[Document]:
 
 
 def find_runs(documents: Sequence[Document | None]) -> list[Run]:
-    """Split documents into runs without changing their order. The rows of the documents in a run are adjacent
-    in the same packed rows.
+    """Split documents into runs without changing their order. The documents in a run have adjacent rows in
+    the same `PackedRows`.
     """
     runs: list[Run] = []
     for i, document in enumerate(documents):

@@ -21,8 +21,8 @@ FIELD = re.compile(r"\{(.*?)\}")
 
 
 def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
-    """Return the values in a file by attribute. If the content type has `otherKeys`, the values of all other
-    keys are moved to that attribute.
+    """Return the values in a file by attribute. If the content type has the option `otherKeys`, the keys that
+    are not attributes are collected in the json attribute that this option names.
     """
     if type_.other_keys is None:
         return dict(tree)
@@ -147,11 +147,12 @@ def published_value(key: DraftKey) -> bool | None:
 
 
 def unused_key(type_: Type, tree: Mapping[str, Tree]) -> DraftKey | None:
-    """Return a key that seems to mark the file as a draft, although the content type has no draft key.
-    Otherwise, return None.
+    """Return a key that seems to mark the file as a draft, although the content type has no draft key. Return
+    None if the file contains no such key.
 
-    Normally, a key that is the name of an attribute does not count. But for a content type with
-    `options.files` it does, because a site generator also reads the content type's files.
+    A key that is also the name of an attribute is normally ignored. But if the content type has
+    `options.files`, the key is returned, because a site generator that reads the same files would treat them
+    as drafts.
     """
     if type_.draft_key is not None:
         return None

@@ -47,7 +47,7 @@ class PackedTexts:
     def starts(self, first: int, last: int, shift: int) -> list[int]:
         """Return the offset of each text from index `first` up to, but not including, index `last`.
 
-        Offsets are relative to the start of the text at `first`. `shift` is added to each offset.
+        The offsets are counted from the start of the text at index `first`, and increased by `shift`.
         """
         shift -= self._starts[first]
         return [start + shift for start in self._starts[first:last]]
@@ -69,8 +69,9 @@ class PackedTexts:
 class PackedRows:
     """Packed rows of documents of one content type.
 
-    The data consists of the rows without their texts, followed by the texts in each column. Columns with
-    short values are also stored separately, so that documents can be sorted without unpacking rows.
+    The data consists of the rows without their texts, followed by the texts in each column. The facts
+    (`Facts`) describe where each value is in the data. Columns with short values are also stored separately,
+    so that documents can be sorted without unpacking rows.
     """
 
     __slots__ = ("_apart", "_columns", "_constants", "_data", "_facts", "_starts", "_texts", "_types")
@@ -94,7 +95,7 @@ class PackedRows:
         return rows, data[len(rows._data) :]
 
     def packed(self) -> tuple[Facts, list[memoryview]]:
-        """Return the facts and the data, in the form in which `pack_rows` returns them."""
+        """Return the facts (see `Facts`) and the data, in the form in which `pack_rows` returns them."""
         return self._facts, [self._data]
 
     def __len__(self) -> int:
@@ -135,7 +136,9 @@ class PackedRows:
 
 
 def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
-    """Pack rows. Return their facts and data, from which `PackedRows.read` recreates the rows."""
+    """Pack rows. Return the facts, which describe where each value is stored, and the data. `PackedRows.read`
+    recreates the rows from both.
+    """
     textual = [at for at, a in enumerate(type_.columns.values()) if a.group == "string"]
     textual = [at for at in textual if all(_is_text(row[at]) for row in rows)]
     others = [at for at in range(len(type_.columns)) if at not in textual]
@@ -153,7 +156,8 @@ def pack_rows(type_: Type, rows: Sequence[Row]) -> tuple[Facts, list[bytes]]:
 
 
 def widen(facts: Facts, added: Mapping[int, Any], width: int) -> Facts:
-    """Return the facts after adding columns that have the same value in all rows.
+    """Add columns to packed rows by changing only the facts (see `Facts`). An added column has the same value
+    in all rows. Return the new facts.
 
     `added` maps the columns' positions to their values. `width` is the resulting number of columns.
     """

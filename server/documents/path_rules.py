@@ -79,7 +79,9 @@ class Layout:
         return self.settings.locales, tuple(types)
 
     def claim(self, path: str) -> Claim | None:
-        """Return the claim for a path. If documents can't have this path, return None."""
+        """Return the content type, name, locale and draft status that follow from a path. If documents can't
+        have this path, return None.
+        """
         for _, claim in self._claims(path):
             return claim
         if not path.startswith("content/") or not path.endswith(ENDINGS):
@@ -92,9 +94,11 @@ class Layout:
         return self._claim_single(stem)
 
     def path_of(self, claim: Claim, ending: str, pattern: str | None = None) -> str:
-        """Return the file path for a claim. This is the inverse of `claim`.
+        """Return the path of the file for a document with this content type, name, locale and draft status.
+        This is the inverse of `claim`.
 
-        If `options.files` contains several patterns, `pattern` selects one of them.
+        If `options.files` contains several patterns, `pattern` selects one of them. Without `options.files`,
+        `ending` (such as `.md`) is appended to the file name.
         """
         suffix = _DRAFT_SUFFIX if claim.draft else ""
         pattern = pattern or next(iter(claim.type.files), None)
@@ -126,7 +130,9 @@ class Layout:
         return self.path_of(wanted, PurePosixPath(path).suffix, self.pattern_of(path))
 
     def _claims(self, path: str) -> Iterator[tuple[str, Claim]]:
-        """Yield each pattern in `options.files` that matches a path, together with the resulting claim."""
+        """Yield each pattern in `options.files` that matches a path, together with what follows from it: the
+        content type, name, locale and draft status.
+        """
         partial = is_partial(path)
         for pattern, compiled, type_ in self._patterns:
             if partial and "{name}" in pattern.rpartition("/")[2]:
@@ -201,8 +207,10 @@ def _initial(name: str) -> str:
 
 
 def _precision(pattern: str) -> tuple[bool, int]:
-    """Return the key by which patterns are sorted. Patterns with `{name}` in a folder come first, then
-    patterns with more literal text.
+    """Return the key for sorting patterns so that the most specific ones come first.
+
+    First come the patterns whose file name does not contain `{name}`. Within both groups, patterns with more
+    literal text come first.
     """
     return "{name}" in pattern.rpartition("/")[2], -len(re.sub(r"\{.*?\}", "", pattern))
 

@@ -145,7 +145,8 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
     """Insert the keys that `merged` does not yet contain.
 
-    Each key is placed after its predecessor, and after all keys in `passed` that follow the predecessor.
+    Each key is placed after the key that precedes it in `keys`. If keys in `passed` follow at that position,
+    it is placed after these.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()
@@ -193,7 +194,7 @@ class Conflict:
 class Merged:
     """Result of a merge: the merged values by attribute, or None if the document is deleted.
 
-    For each conflict, the result contains the value from `theirs`.
+    If there is a conflict, the conflict is listed, and the result contains the value from `theirs`.
     """
 
     values: dict[str, Any] | None

@@ -52,8 +52,8 @@ def key_of(document: Document) -> Key:
 
 
 def versions_by_key(versions_of_files: Iterable[tuple[Key, str, Version]]) -> dict[Key, Versions]:
-    """Group versions by document. `versions_of_files` contains the key, status and version for each file,
-    sorted by path.
+    """Group versions by document. `versions_of_files` contains, sorted by path, the key, status and version
+    for each file.
 
     If two files contain the same version of a document, only the first file is used.
     """
@@ -105,7 +105,7 @@ class _Difference:
     """The visible attributes that differ between two versions. `changed` is None if it is unknown which
     attributes differ.
 
-    `hidden` is True if only private attributes differ. `Event` describes `links`.
+    `hidden` is True if only private attributes differ. `links` has the same meaning as in `Event`.
     """
 
     changed: tuple[str, ...] | None
@@ -114,14 +114,18 @@ class _Difference:
 
 
 def _is_within(edited: _Difference, published: _Difference) -> bool:
-    """Return whether the published version includes every change to the edited version."""
+    """Return whether every attribute that has changed in the edited version has also changed in the published
+    version.
+    """
     if edited.changed is None or published.changed is None:
         return edited.changed == published.changed
     return set(edited.changed) <= set(published.changed)
 
 
 def _difference(before: Version, after: Version) -> _Difference | None:
-    """Return the difference between two versions. Return None if nothing differs, or only the timestamps."""
+    """Return the difference between two versions. Return None if they are identical, or if only their
+    timestamps differ.
+    """
     if before is after:
         return None
     if after is None:
@@ -180,8 +184,8 @@ def _shown_pairs(component: Component) -> Iterator[tuple[Attribute, object]]:
 
 
 def _changed_links(attribute: Attribute, old: object, new: object) -> tuple[str, ...]:
-    """If only relations have changed in an attribute's visible value, return the target types of these
-    relations. Otherwise, return ().
+    """If an attribute's visible value has changed only in its relations, return the content types of these
+    relations' targets. Otherwise, return ().
     """
     if attribute.holds_components and not same_values(_without_links(old), _without_links(new)):
         return ()
@@ -207,7 +211,7 @@ def _without_links(value: object) -> tuple[object, ...]:
 def _links(attribute: Attribute, value: object) -> dict[str, list[object]]:
     """Return the targets of the relations in a value, grouped by content type.
 
-    Each target inside a component is returned with its position.
+    A target inside a component is returned together with its position.
     """
     found: dict[str, list[object]] = {}
     if attribute.type == "relation" and isinstance(value, tuple):

@@ -172,8 +172,8 @@ class EventDatabase:
     def leads(self) -> bool:
         """Return whether this machine is the one that delivers webhooks. Raises StorageError.
 
-        With PostgreSQL, that machine holds an advisory lock, which is released when the machine's connection
-        ends.
+        If the database is PostgreSQL, the machine that delivers webhooks holds an advisory lock. The lock is
+        released when the machine's connection ends.
         """
         if not self._is_shared:
             return True
@@ -224,7 +224,9 @@ class Transaction:
         return bool(self.clone)
 
     def of_all(self) -> "Transaction":
-        """Return the same transaction, but for the versions, types and notes that all machines share."""
+        """Return an object for the same database transaction. It reads and writes the rows (versions, types
+        and notes) that all machines share, instead of the rows of one clone.
+        """
         return Transaction(self.connection, ALL_CLONES)
 
     def recorded(self, commits: Sequence[str]) -> set[str]:
@@ -264,7 +266,9 @@ class Transaction:
         return [row[0] for row in self.connection.execute(statement, (self.clone,))]
 
     def value(self, name: str) -> str:
-        """Return the note with this name, or "" if there is no such note."""
+        """Return the value of a note (a named string in the database), or "" if there is no note with this
+        name.
+        """
         return _note(self.connection, self.clone, name)
 
     def note(self, name: str, value: str) -> None:

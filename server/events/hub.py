@@ -67,8 +67,8 @@ class Source(Protocol):
         """
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, in the form in which it is sent. Return b"" if the actor may not see
-        the event or the event is not selected.
+        """Return an event as the bytes that are sent on the event stream (a frame). Return b"" if the actor
+        may not see the event or the event is not selected.
         """
 
     def identify(self, authorization: str) -> Actor:
@@ -275,8 +275,8 @@ class Hub:
     def _identify(self, authorizations: Iterable[str]) -> dict[str, Actor | None]:
         """Return the current actor for each Authorization header, or None if access was revoked.
 
-        During an outage of the accounts database, the result lacks some headers. The actors for these headers
-        stay the same.
+        If the accounts database does not respond, some headers are missing from the result. The streams with
+        these headers keep their actors.
         """
         actors: dict[str, Actor | None] = {}
         for authorization in authorizations:
@@ -320,7 +320,7 @@ class Hub:
         self._restart(self._streams)
 
     def _restart(self, streams: Iterable[_Open]) -> None:
-        """Send the frame `restart` to clients, which must then fetch all data again. The streams continue
+        """Tell clients to fetch all data again, by sending the frame `restart`. The streams then continue
         after the newest event.
         """
         for stream in streams:

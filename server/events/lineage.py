@@ -36,10 +36,11 @@ TYPES_FOLDER = "content-types/"  # represents all files in this folder
 
 
 class Lineage:
-    """Decides which changes a machine must log when it has checked out `commit`. It is used within one
-    transaction.
+    """Decision about which changes this machine must log after it has checked out `commit`. An object is used
+    within a single transaction.
 
-    `from_commit` is a function that returns whether a file is unchanged since the commit.
+    `from_commit` is a function that takes a file's path and returns whether the file is unchanged since the
+    commit.
     """
 
     def __init__(self, own: Transaction, root: Path, commit: str, from_commit: Callable[[str], bool]) -> None:
@@ -122,7 +123,7 @@ class _Path:
         return (set(paths) - others) | self._unrecorded_changes(others)
 
     def _is_elsewhere(self, by: LastSource) -> bool:
-        """Return whether the commit or edit that caused an event may be missing from this
+        """Return whether the source of an event (a commit, or an edit in a clone) may be missing from this
         machine's history.
         """
         return by.commit != self.commit if by.commit else by.clone != self._own.clone
@@ -135,10 +136,10 @@ class _Path:
         return {path for path in paths if path in changed or f"{path}{SIDECAR_SUFFIX}" in changed}
 
     def _commits(self, commit: str, without: str) -> list[str]:
-        """Return up to MAX_COMMITS commits: `commit` and its ancestors, except `without` and the ancestors of
-        `without`.
+        """Return `commit` and its ancestors, newest first, except `without` and the ancestors of `without`.
+        At most MAX_COMMITS commits are returned.
 
-        Returns [] if one of the two commits does not exist.
+        Returns [] if `commit` or `without` does not exist.
         """
         some = ("rev-list", f"--max-count={MAX_COMMITS}", commit, *([f"^{without}"] if without else []), "--")
         try:

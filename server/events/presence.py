@@ -293,8 +293,8 @@ class PresenceSource:
         return by_document(self._table.all())
 
     def frame(self, actor: Actor, document: Document, present: Present) -> bytes:
-        """Return the frame that tells an actor who is viewing a document. Return b"" if the actor may not see
-        the document's presence.
+        """Return the frame (message of the event stream) that tells an actor who is viewing a document.
+        Return b"" if the actor may not see who is viewing the document.
         """
         state = self._state()
         schema, type_ = state.schema, state.schema.subjects.get(document[0])

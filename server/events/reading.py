@@ -53,7 +53,9 @@ def visible(event: Event, actor: Actor, schema: Schema) -> Event | None:
 
 
 def _may_know(actor: Actor, attribute: Attribute | None, links: Sequence[str]) -> bool:
-    """Return whether an actor may see that an attribute has changed. `Event` describes `links`."""
+    """Return whether an actor may see that an attribute has changed. `links` has the same meaning as in
+    `Event`.
+    """
     if links and not any(may_find(actor, uid) for uid in links):
         return False
     if attribute is None:

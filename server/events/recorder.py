@@ -82,8 +82,8 @@ class Recorder:
         self._recorded = 0
 
     def __call__(self, contents: Contents, record: Record, origin: Origin) -> int | None:
-        """Log the events for a record in the change log. This raises no errors: if the events can't be logged
-        now, they are logged later.
+        """Log the events for the changes in a record from the change log. This method raises no errors:
+        events that can't be logged now are logged later.
 
         Returns the number of the last event, or None if the events could not be logged.
         """
@@ -285,8 +285,8 @@ def _changes(
 
 
 def _digest(document: Document) -> bytes:
-    """Return a digest of a document that is not read from a single file, such as the document for a media
-    file.
+    """Return a digest of the values in a document that is not parsed from one file. For example, the document
+    for a media file is composed from several sources.
     """
     pairs = zip(document.type.attributes, document.values, strict=True)
     values = [value for name, value in pairs if name not in DERIVED_FIELDS]
@@ -294,9 +294,8 @@ def _digest(document: Document) -> bytes:
 
 
 def _join_events(events: Iterable[Event]) -> list[Event]:
-    """Join many events into one site.update event. Hidden events are joined into a second site.update event.
-
-    Events about schemas are not joined.
+    """Join many events into a single site.update event, to limit the size of the log. Hidden events are
+    joined into a second site.update event, and events about schemas are not joined.
     """
     schema_events = [event for event in events if event.kind == "schema.update"]
     content_events = [event for event in events if event.kind != "schema.update"]

@@ -144,8 +144,8 @@ class Source:
         return bounds.id, self._database.read(position, limit)
 
     def sent(self, log_id: str, event: Event, actor: Actor, selection: Selection) -> bytes:
-        """Return the frame for an event, as an actor may see it. Return b"" if the actor may not see the
-        event or the event is not selected.
+        """Return an event as the bytes that are sent on the event stream (a frame), with only the data that
+        the actor may see. Return b"" if the actor may not see the event or the event is not selected.
         """
         seen = visible(event, actor, self._schema()) if selection.has(event) else None
         if seen is None:

@@ -54,22 +54,22 @@ class ConfigFile:
         return [self._inside((*at, i), item) for i, item in enumerate(value)]
 
     def _inside(self, at: KeyPath, data: Mapping[str, Any]) -> "ConfigFile":
-        """Return the mapping `data` at a path of keys as a ConfigFile."""
+        """Return a ConfigFile for the mapping `data`, which is at a path of keys in this file."""
         depth = len(at)
         inner = {key[depth:]: found for key, found in self.positions.items() if key[:depth] == at}
         return ConfigFile(self.path, data, inner, self.position(*at))
 
     def position(self, *at: str | int) -> Position | None:
-        """Return the position of the value at a path of keys. If it is missing, return that of the nearest
-        parent.
+        """Return the position of the value at a path of keys. If the value is missing, return the position of
+        the nearest parent that exists.
         """
         return nearest(self.positions, at) or self.top
 
     def refuse(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the value at a path of keys, or of the nearest parent if it is
-        missing.
+        """Return an error with the position of the value at a path of keys. If the value is missing, the
+        error has the position of the nearest parent that exists.
 
-        `message` says what is wrong, and `fix` what to do.
+        `message` describes what is wrong, and `fix` describes what to do.
         """
         line, column, value = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, value or column)
@@ -123,7 +123,9 @@ def read_config_file(root: Path, path: str, *, optional: bool = False) -> Config
 
 
 def _json_positions(text: str) -> Positions:
-    """Return the positions of the keys in a JSON text. If it can't be parsed, return an empty mapping."""
+    """Return the positions of the keys in a JSON text. If the text is not valid JSON, return an empty
+    mapping.
+    """
     try:
         return json_positions(text)
     except SyntaxProblem:

@@ -48,8 +48,8 @@ def _without_fenced(lines: list[str]) -> list[str]:
 
 
 def _closing(lines: list[str], at: int, fence: str) -> int | None:
-    """Return the index of the line that closes the code block with this `fence`, or None if it is not
-    closed.
+    """Return the index of the line that closes the code block that begins on line `at`, or None if the code
+    block is not closed. `fence` is the string of backticks or tildes that opened it.
     """
     for i in range(at + 1, len(lines)):
         found = _FENCE.match(lines[i])

@@ -75,12 +75,12 @@ def _common(a: list[Tree], b: list[Any]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Change to one item when an old list becomes a new list. `kind` has these values:
+    """What happens to one item when an old list becomes a new list. `kind` has these values:
 
     - `stays`: the item is unchanged.
     - `changes`: the item at index `old` becomes `new`.
     - `moves`: the item at index `old` moves to this position.
-    - `leaves`: the old position of an item that moves elsewhere.
+    - `leaves`: the item that was here moves to a different position.
     - `comes`: the item `new` is added. `old` is -1.
     - `goes`: the item at index `old` is removed.
     """
@@ -91,7 +91,9 @@ class Step:
 
 
 def steps(old: list[Tree], new: list[Any]) -> Iterator[Step]:
-    """Yield a step for each item, in the order of the new list. Removed items come at their old position."""
+    """Yield a step for each item, in the order of the new list. The step for a removed item comes where the
+    item was in the old list.
+    """
     found = differences(old, new)
     moves = _moves(old, found)
     leaving = set(moves.values())
@@ -126,7 +128,9 @@ def _removals(indexes: list[int], leaving: set[int]) -> Iterator[Step]:
 
 
 def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], int]:
-    """Return the items that are moved: (index of the replacement, index in its new items) → old index."""
+    """Find the items that are moved. The result maps an item's new place to its old index. The new place
+    consists of the index of the replacement, and the item's index in the replacement's new items.
+    """
     gone = [i for difference in found for i in range(difference.start, difference.end)]
     if len(gone) * sum(len(difference.new) for difference in found) > MAX_COMPARED_PAIRS:
         return {}
@@ -141,8 +145,11 @@ def _moves(old: list[Tree], found: list[Difference]) -> dict[tuple[int, int], in
 
 
 def _pairs(old: list[Tree], left: list[int], values: list[Any], new: list[int]) -> dict[int, int]:
-    """Return which old items new items replace, by index. They match by position, or by an equal key and
-    value.
+    """Match new items with the old items that they replace. The result maps the index of a new item to the
+    index of an old item.
+
+    If there are as many new items as old ones, they are matched by position. Otherwise, two items match if
+    they have an equal value for the same key.
     """
     if len(left) == len(new):
         return dict(zip(new, left, strict=True))

@@ -37,7 +37,7 @@ def apply_cuts(text: str, cuts: list[Cut]) -> str:
 
 
 def same(old: Tree, new: Any) -> bool:
-    """Whether a parsed value from a file is equal to a new value, so that the file need not be changed."""
+    """Whether a value in a file is equal to the new value for it. If so, the file need not be changed."""
     if isinstance(new, dict):
         return isinstance(old, dict) and old.keys() == new.keys() and all(same(old[k], new[k]) for k in new)
     if isinstance(new, list | tuple):
@@ -115,9 +115,11 @@ class Brackets:
         return "\n" in self.inner
 
     def written(self, parts: Iterable[Part]) -> str:
-        """Return the text of the list or mapping with the items `parts`, of which there must be at least one.
+        """Return the text of the list or mapping after a change. `parts` contains the new and remaining
+        items, of which there must be at least one.
 
-        Removed items must be passed, too, at their old position.
+        `parts` must also contain the removed items, at their old positions, so that the comments above these
+        items are kept.
         """
         placed: list[_Item] = []
         left = ""  # comments above removed items

@@ -41,7 +41,8 @@ _BLANK_LINES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A Markdown text, split into four parts. Joined together, the parts are the original text.
+    """A Markdown text, split into four parts (`opening`, `matter`, `closing` and `rest`). Joined together,
+    the parts are the original text.
 
     If there is no front matter, the whole text is in `rest`.
     """
@@ -136,8 +137,8 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter in which each of the given `keys`, which occur several times, has only its last
-        value.
+        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
+        several times, and only its last value is kept.
         """
         raise NotImplementedError
 
@@ -165,8 +166,8 @@ class YamlHandler(Handler):
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter in which each of the given `keys`, which occur several times, has only its last
-        value.
+        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
+        several times, and only its last value is kept.
         """
         return drop_repeated_yaml(fm, keys)
 
@@ -194,8 +195,8 @@ class TomlHandler(Handler):
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
-        """Return front matter in which each of the given `keys`, which occur several times, has only its last
-        value.
+        """Return the front matter without the earlier values of repeated keys. Each key in `keys` occurs
+        several times, and only its last value is kept.
         """
         return drop_repeated_toml(fm, keys)
 
@@ -236,16 +237,18 @@ class JsonHandler(Handler):
 
 
 class NamedHandler(Handler):
-    """Front matter with the name of its format after the dashes, such as `---json`, which is not supported.
+    """Handler that rejects front matter with the name of its format after the dashes, such as `---json`.
 
-    This handler raises an error that explains this.
+    The error explains which formats are supported.
     """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:json|toml|yaml|js|javascript|coffee|cson)[ \t]*\r?\n")
     START_DELIMITER = END_DELIMITER = "---"
 
     def parts(self, text: str) -> Parts:
-        """Raise SyntaxProblem, because the name of a format after the dashes is not supported."""
+        """Raise SyntaxProblem, because Bifolio does not support front matter that begins with dashes and the
+        name of a format.
+        """
         language = text.partition("\n")[0].strip("- \t\r")
         fix = "write YAML between --- lines, or TOML between +++ lines"
         raise SyntaxProblem(f'front matter that begins with "---{language}" is not supported', 1, fix, 1)

@@ -157,9 +157,9 @@ def read_json(text: str) -> Tree:
 
 
 def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
-    """Return the SyntaxProblem for an error of Python's JSON parser.
+    """Convert an error of Python's JSON parser to a SyntaxProblem.
 
-    The position for a trailing comma is that of the comma.
+    If the error is a trailing comma, the position is the position of this comma.
     """
     text = error.doc
     what = next((told for said, told in _PROBLEMS if error.msg.startswith(said)), error.msg)
@@ -173,10 +173,10 @@ def _not_json(error: json.JSONDecodeError) -> SyntaxProblem:
 
 
 def _with_position(problem: SyntaxProblem, text: str) -> SyntaxProblem:
-    """Return a SyntaxProblem that contains the line and column. Python's parser reports them only for some
-    errors.
+    """Return a copy of a SyntaxProblem that contains the line and column, which Python's parser reports only
+    for some errors.
 
-    Invalid numbers are found with a regular expression, and repeated keys by parsing the text as YAML.
+    Invalid numbers are found with a regular expression. Repeated keys are found by parsing the text as YAML.
     """
     odd = next((found for found in _ODD_JSON.finditer(text) if found[0][0] != '"'), None)
     if odd:
@@ -308,8 +308,8 @@ class _JsonEditor:
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:
         """Yield the items of a list after a change (see `Part`).
 
-        New items have the indentation of the line with the index `like`. If `many` is set, each of them is
-        written on several lines.
+        New items get the same indentation as the line that contains the character at index `like`. If `many`
+        is set, each new item is written on several lines.
         """
         for step in steps(tree, value):
             if step.kind == "comes":
@@ -324,8 +324,8 @@ class _JsonEditor:
     def members(
         self, node: Node, tree: dict[str, Tree], value: dict[str, Any], like: int, many: bool
     ) -> Iterator[Part]:
-        """Yield the members of an object after a change. New members come last. `like` and `many` are as in
-        `items`.
+        """Yield the members of an object after a change. New members come last. `like` and `many` have the
+        same meaning as in `items`.
         """
         for i, (key, item) in enumerate(zip(node.keys, node.items, strict=True)):
             if key.value not in value:
@@ -340,7 +340,7 @@ class _JsonEditor:
                 yield -1, written + colon + self.written(new, like, many)
 
     def written(self, value: Any, at: int, many: bool) -> str:
-        """Return the text for a new value that will be on the line with the index `at`.
+        """Return the text for a new value. It will be on the line that contains the character at index `at`.
 
         If `many` is set, the value is written on several lines.
         """

@@ -74,11 +74,11 @@ Positions = dict[KeyPath, Position]
 
 @dataclass(frozen=True, slots=True)
 class RepeatedKey:
-    """The earlier occurrence of a key that occurs several times in the same mapping. Only the last value is
-    used.
+    """An earlier occurrence of a key that occurs several times in the same mapping. Its value is ignored,
+    because only the key's last value is used.
 
-    `line` and `column` are the position of the earlier key. `text` is its value if that is neither a mapping
-    nor a list. `last_line` is the line of the last occurrence.
+    `line` and `column` are the position of this occurrence. `text` is its value, unless the value is a
+    mapping or list. `last_line` is the line of the key's last occurrence.
     """
 
     at: KeyPath
@@ -88,7 +88,7 @@ class RepeatedKey:
     text: str = ""
 
     def below(self, lines: int) -> "RepeatedKey":
-        """Return the same key with its position moved down by some lines."""
+        """Return a copy whose line numbers are increased by `lines`."""
         return replace(self, line=self.line + lines, last_line=self.last_line + lines)
 
 
@@ -98,7 +98,9 @@ def position_at(text: str, index: int) -> Position:
 
 
 def nearest(positions: Positions, at: KeyPath) -> Position | None:
-    """Return the position of the value at a path. If it is unknown, return that of the nearest parent."""
+    """Return the position of the value at a path. If this position is unknown, return the position of the
+    nearest parent whose position is known.
+    """
     return next((positions[at[:end]] for end in range(len(at), 0, -1) if at[:end] in positions), None)
 
 

@@ -78,8 +78,8 @@ class Branches:
     def commit(self, name: str) -> str:
         """Return the last commit on a branch. Raises NotFoundError.
 
-        `name` may also be the remote-tracking name of the served branch, such as `origin/main`. In this case,
-        the result is the last commit that was fetched.
+        `name` may also be the served branch on the git remote, such as `origin/main`. In this case, return
+        the last commit that was fetched from there.
         """
         settings = self.past.site.state.settings
         branch = settings.git.branch or self.served()
@@ -135,8 +135,8 @@ class Branches:
 
 
 def _folded(name: str) -> str:
-    """Return a branch name without differences in case and accents. If two results are identical, some file
-    systems could confuse the names.
+    """Return a branch name in a form without differences in case and accents. If two branch names have the
+    same form, some file systems could confuse them.
     """
     return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
@@ -251,8 +251,10 @@ class EarlierVersions:
                     yield document
 
     def _paths(self, type_: Type, document_id: str, locale: str) -> tuple[str, ...]:
-        """Return the paths of the document's current files. If the draft or the published version is missing,
-        also return the path that it would have.
+        """Return the paths of the document's current files.
+
+        If the document has no draft or no published version, also return the path that the missing version
+        would have.
         """
         layout, claims = Layout(self.state.schema, self.state.settings), self.state.snapshot.claims
         keys = ((type_.uid, document_id, locale, status) for status in (PUBLISHED, DRAFT))
@@ -291,7 +293,9 @@ MAX_ATTEMPTS = 20  # An attempt fails if another writer moves the branch first.
 
 
 class CommittedFiles:
-    """Reader with which a `Changeset` reads files from a commit instead of the disk."""
+    """Reader of the files in a commit. A `Changeset` uses it to read files from the commit instead of the
+    disk.
+    """
 
     def __init__(self, root: Path, blobs: Blobs) -> None:
         self.root, self.blobs = root, blobs

@@ -36,7 +36,9 @@ Facts = Callable[[str, Blob], ImageFacts]  # parameters: the path and blob of a 
 
 @dataclass(frozen=True, slots=True)
 class KnownEntries:
-    """Entries that were already parsed, by path, and the blob from which each entry was parsed."""
+    """Entries (parsed files) from earlier reads, and the git blob from which each entry was parsed. Both are
+    listed by path.
+    """
 
     blobs: Blobs
     entries: Mapping[str, Entry]
@@ -138,8 +140,8 @@ def _is_content(path: str) -> bool:
 
 
 def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry | None:
-    """Return the known entry for a file if parsing the file again would produce an identical entry.
-    Otherwise, return None.
+    """Return the known entry for a file if it can be reused, because parsing the file again would produce an
+    identical entry. Otherwise, return None.
     """
     entry = known.entries.get(path)
     if entry is None or not entry.digest or known.blobs.get(path) != blobs[path]:
@@ -150,8 +152,8 @@ def _reuse(store: Store, path: str, blobs: Blobs, known: KnownEntries) -> Entry 
 
 
 def _keep_document(entry: Entry, before: Entry | None) -> Entry:
-    """Return the entry. If its document is identical to the document in `before`, the entry contains the
-    previous object, which saves memory.
+    """Return the entry. If its document is identical to the document in `before`, use the existing document
+    object in the returned entry, which saves memory.
     """
     old = before.document if before else None
     return replace(entry, document=old) if old and entry.document and equal(old, entry.document) else entry

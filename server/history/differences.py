@@ -92,7 +92,9 @@ def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
 def _common_prefix(
     before: Sequence[str], after: Sequence[str], positions: range, new_positions: range
 ) -> int:
-    """Return how many lines are equal, counted from the start of both ranges of positions."""
+    """Return how many lines are equal at the start of two ranges. `positions` and `new_positions` contain the
+    ranges' line numbers. If they are in reverse order, the lines at the end of the ranges are compared.
+    """
     size = 0
     for position, new in zip(positions, new_positions, strict=False):
         if before[position] != after[new]:
@@ -164,9 +166,9 @@ class Difference:
 def read_content(store: Store, type_: Type | None, path: str, data: bytes) -> Content | None:
     """Parse a document's file. Return None if the file can't be parsed.
 
-    `type_` is the document's current content type. If the file belonged to a different content type at that
-    time, an attribute is returned only if it has the same kind in both content types and was visible in the
-    earlier one.
+    `type_` is the document's current content type. The file may have belonged to a different content type at
+    that time. An attribute is then returned only if it has the same kind in both content types and was
+    visible in the earlier one.
     """
     claim = store.layout.claim(path)
     if claim is None:
@@ -279,12 +281,13 @@ def content_at(
     commit: str,
     may_see: Callable[[str], bool] | None = None,
 ) -> Content | None:
-    """Return the content of a document's file at a commit, or on disk if `commit` is "". Return None if there
-    was no such file.
+    """Return the content of a document's file at a commit, or on disk if `commit` is "". Return None if the
+    file did not exist.
 
-    `versions` are all versions of the document, which contain its earlier paths. `current` is the document in
-    the index. `locale_and_status` selects one of the document's files. `may_see` is a function that takes a
-    file's path and returns whether the caller may see the file.
+    - `versions`: all versions of the document, which contain its earlier paths.
+    - `current`: the document in the index.
+    - `locale_and_status`: selects one of the document's files.
+    - `may_see`: a function that takes a file's path and returns whether the caller may see the file.
     """
     paths = {path for version in versions for path in (version.path, version.before) if path}
     claims = {path: store.layout.claim(path) for path in paths}

@@ -1,5 +1,5 @@
-"""Comparison of which values two schemas hide. A value that is hidden in one schema must not be shown with
-the other.
+"""Comparison of which values two schemas hide. If one schema hides a value, the value must not be revealed by
+a response that uses the other schema.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ def _rules(type_: Type) -> tuple[object, ...]:
 
 
 def _attributes(schema: Schema, type_: Type, *, visible: bool) -> Iterator[tuple[str, str]]:
-    """Yield the attributes of a content type and its components, each with the uid of the type that defines
-    it. Depending on `visible`, either the visible or the hidden attributes are yielded.
+    """Yield the visible attributes of a content type and its components, or the hidden attributes if
+    `visible` is False. Each is paired with the uid of the content type or component that defines it.
     """
     waiting, seen = [type_], {type_.uid}
     while waiting:

@@ -214,8 +214,8 @@ class PastStates:
             self._cache.put(past.commit, past)
 
     def answered(self, commit: str, today: Settings) -> State:
-        """Return the state with which to process a request at a commit. It contains the past content, but the
-        current permissions and limits.
+        """Return the state that is used to process a request at a commit. It contains the content at that
+        commit, but the current permissions and limits.
         """
         past, cached = self.at(commit), self._request_states.get(commit)
         if past.lacking:
@@ -266,8 +266,8 @@ class PastStates:
     # --- formats of pictures -------------------------------------------------------------------
 
     def _is_outdated(self, past: PastState) -> bool:
-        """Return whether picture formats that the state lacks may have been generated since the
-        last check.
+        """Return whether the state lacks picture formats, and formats may have been generated since the last
+        check.
         """
         return bool(past.lacking) and past.mark != self.pictures.mark()
 
@@ -395,8 +395,11 @@ class PastStates:
         return configuration
 
     def _base(self, schema: Schema, blobs: Blobs, current: PastState) -> PastState | None:
-        """Return the state from which to build a new state. It has the same schema, and more files in common
-        than any other state. Return None if no state has the same schema.
+        """Return the state in memory from which a new state can be built with the fewest changes: it has the
+        same schema, and the most files in common. Only the current state and the most recent states are
+        compared.
+
+        Return None if none of them has the same schema.
         """
         recent = self._all_known()[-_MAX_CANDIDATES:]
         candidates = [past for past in (current, *recent) if past.configuration.schema is schema]
@@ -420,7 +423,9 @@ class PastStates:
         return self._with_caches(build(schema, documents.values()))
 
     def _with_caches(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with small caches. All past states share one cache for rendered fragments."""
+        """Return the snapshot with small caches. The cache for rendered fragments is shared by all past
+        states.
+        """
         rendered, search_results = Fragments(CACHE_BYTES), SearchResults(CACHE_BYTES)
         return replace(snapshot, fragments=self._fragments, rendered=rendered, search_results=search_results)
 
@@ -440,12 +445,14 @@ def replaced_file(past: PastStates, commit: str, path: str) -> Blob | None:
 
 
 def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[Commit], bool]:
-    """Return a function that tests whether a commit matches both `since` and `author`. An empty string
-    matches every commit.
+    """Return a function that tests whether a commit matches both `since` and `author`. If one of them is an
+    empty string, it matches every commit.
 
-    `since` is a time or a commit. A date stands for the start of the day. If `since` is a commit, only later
-    commits match, so that commit itself does not match. `author` is a part of the author's name, or an email
-    address. Raises ValidationError if `since` is invalid.
+    - `since`: a time or a commit. A date means the start of that day. If it is a commit, only later commits
+      match.
+    - `author`: a part of the author's name, or an email address.
+
+    Raises ValidationError if `since` is invalid.
     """
     time, word = read_time(since, end=False), author.casefold()
     before: frozenset[str] = frozenset()

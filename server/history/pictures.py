@@ -33,8 +33,8 @@ class Pictures:
     def of(self, path: str, blob: Blob, on_disk: Signature | None = None) -> Picture:
         """Return the properties of the picture in a blob. Raises StorageError if the disk is full.
 
-        If a file on disk has the same content, pass its signature as `on_disk`, because reading from disk is
-        faster.
+        If a file on disk has the same content as the blob, pass the file's signature as `on_disk`. The
+        picture is then read from disk, which is faster.
         """
         suffix = splitext(path)[1]
         if suffix.lower() not in PICTURE_ENDINGS:
@@ -59,7 +59,7 @@ class Pictures:
         return self._image_cache.checked_file(key, name, path) if key else None
 
     def is_wanting(self, path: str, blob: Blob) -> bool:
-        """Return whether formats of the picture are missing and can be generated."""
+        """Return whether the picture lacks formats (resized variants) that can be generated."""
         picture = self.of(path, blob)
         missing = bool(picture.key) and self.formats(path, picture) is None
         return missing and self._image_cache.may_make(picture.key)

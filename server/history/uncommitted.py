@@ -94,8 +94,8 @@ def _with_documents(site: Site, state: State, changes: Collection[FileChange]) -
 
 
 def _sees(actor: Actor, state: State, changed: ChangedFile) -> bool:
-    """Return whether an actor may see all content in a file. If the file was renamed, the actor must also be
-    allowed to see the file at its old path.
+    """Return whether an actor may see all content in a changed file. If the file was renamed, the actor must
+    be allowed to see the file at the old path and at the new path.
     """
     before = changed.change.before
     types = (changed.type, *((_owner(state, before),) if before else ()))

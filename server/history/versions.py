@@ -43,7 +43,7 @@ class Version:
     """One change to one file of a document in a commit. `commit` is None for an uncommitted change.
 
     - `type`: the current content type of the document, or None.
-    - `parent`: the previous commit, or "" for the first commit.
+    - `parent`: the parent commit, or "" for the first commit.
     - `path`: the path after the change, or "" if the file was deleted.
     - `before`: the path before the change, or "" if the file is new.
     """
@@ -61,9 +61,10 @@ class Version:
 @dataclass(frozen=True, slots=True)
 class Subjects:
     """The kinds of files that a commit changed. They determine which permissions are required to see the
-    commit. `claims` contains one claim for each permission.
+    commit.
 
-    `others` is set if the commit changed schemas, or content that belongs to no current content type.
+    For each content type and draft status, `claims` contains one claim as an example. `others` is set if the
+    commit changed schemas, or content that belongs to no current content type.
     """
 
     claims: tuple[Claim, ...]
@@ -180,8 +181,8 @@ class Versions:
         return [version for version in versions if version.locale]
 
     def is_there(self, state: State, type_: Type, document_id: str, *, drafts: bool = True) -> bool:
-        """Return whether the document exists now. Unless `drafts` is set, a document that exists only as a
-        draft is ignored.
+        """Return whether the document currently exists. A document that exists only as a draft is ignored,
+        unless `drafts` is set.
         """
         return next(self._current_paths(state, type_, document_id, drafts=drafts), None) is not None
 
@@ -266,8 +267,8 @@ def _version(
 
 
 def date_of(version: Version, root: Path) -> str | None:
-    """Return the time at which a version was committed, or for an uncommitted change, the time at which the
-    file was last modified.
+    """Return the time at which a version was committed. For an uncommitted change, return the time at which
+    the file was last modified.
 
     Return None for an uncommitted deletion.
     """

@@ -29,8 +29,8 @@ class Viewer:
     def sees(self, type_: Type, attribute: Attribute) -> bool:
         """Return whether the actor may see the history of an attribute.
 
-        The history of private attributes, passwords, derived relations, and relations to content types that
-        the actor may not read is hidden.
+        The history is hidden for private attributes, passwords, derived relations, and relations to content
+        types that the actor may not read.
         """
         if not attribute.visible or attribute.derived or self.is_hidden_elsewhere(type_, attribute):
             return False

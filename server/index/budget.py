@@ -100,10 +100,10 @@ class Budget:
             self.allow(0)
 
     def count_pieces(self, pieces: list[bytes]) -> None:
-        """Count the pieces in the list `pieces` against the limit for the response while the document is
-        being rendered.
+        """Start counting the size of a document that is being rendered. `pieces` is the list to which the
+        caller adds the rendered pieces. They count against the limit for the size of the response.
 
-        The caller adds pieces to this list. The next call replaces the list.
+        The next call replaces the list with the list for the next document.
         """
         if self._settings is not None:
             self._pieces, self._counted_pieces, self._counted_bytes = pieces, 0, 0
@@ -163,10 +163,10 @@ class Budget:
             raise NeedsThreadPool(long=True)
 
     def close(self) -> None:
-        """Release the mutexes, and discard the parts of a document that was not completely rendered.
+        """Release the mutexes. If a document was not completely rendered, discard its rendered parts.
 
-        Call this method when the response is complete. A request that moves to a thread waits with its
-        budget.
+        Call this method when the response is complete, and also when the request moves to a thread, where it
+        gets a new budget.
         """
         self._pieces = []
         if self._taken and self._turns is not None:
@@ -183,8 +183,8 @@ class Budget:
         self.close()
 
     def _renew(self) -> None:
-        """Grant more steps. Raise LimitError if the request has reached its limit on steps or
-        processor time.
+        """Grant more steps. Raise LimitError if the request has reached its limit on steps, processor time or
+        response size, and ClientGone if the client has disconnected.
         """
         settings = self._settings
         if settings is None:

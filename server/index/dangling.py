@@ -49,7 +49,7 @@ def dangling(
 
 
 def _all(snapshot: Snapshot) -> Iterator[Document]:
-    """Yield one version for each file in the snapshot."""
+    """Yield one version for each document file in the snapshot. Users and roles are not included."""
     for table in (table for uid, table in snapshot.tables.items() if uid not in ACCOUNT_UIDS):
         yield from without_copies(snapshot, table.versions.values())
 
@@ -141,9 +141,9 @@ def keep_dangling(
     """Return the targets to store in a relation or media attribute. Normally, these are the targets that the
     client sent.
 
-    But a client never sees missing targets, because responses omit them. So if the client sent all stored
-    targets except the missing ones, it has changed nothing, and all stored targets are returned, including
-    the missing ones.
+    However, a client never sees missing targets, because responses omit them. If it sends back all stored
+    targets that exist, it has changed nothing. In this case, all stored targets are returned, including the
+    missing ones.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent
@@ -232,8 +232,8 @@ class _Targets:
 
 
 def _fold(title: str) -> str:
-    """Return a title without differences in case, spaces and spelling. Folded titles can be compared with ids
-    and with each other.
+    """Return a title in a simplified form that ignores case and extra spaces, and in which a path becomes an
+    id. In this form, it can be compared with ids and with other titles.
     """
     return " ".join(id_of_reference(title).casefold().split())
 

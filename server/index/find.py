@@ -84,7 +84,7 @@ def _first_matching(view: View, query: Query, versions: Iterable[Document | None
 
 def candidates(view: View, query: Query) -> Iterable[Document]:
     """Return all versions in the query's locales and status, in the default order. The query's filters are
-    not applied.
+    ignored.
     """
     status, locales = effective_status(query.type, view.drafts), _locales(view, query)
     lists = [view.snapshot.list(query.type, locale, status) for locale in locales]
@@ -116,7 +116,9 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the set of matching documents in a locale as bits, or None if every document matches."""
+    """Return the documents in a locale that match the query, as a set of bits (see `index.ordering`). Return
+    None if every document matches.
+    """
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))
     test = _test(view, query, plan.rest or NO_FILTER)
@@ -133,8 +135,8 @@ def _filter(query: Query) -> Filter:
 
 
 def _test(view: View, query: Query, filter_: Filter) -> Test | None:
-    """Compile a filter and the view's publicationFilter into one test. Return None if every
-    document passes.
+    """Compile a filter, together with the view's publicationFilter, into one test for documents. Return None
+    if every document passes.
     """
     tests = [] if filter_ == NO_FILTER else [compile_filter(view, filter_)]
     publication = publication_test(view, query.type)

@@ -30,7 +30,9 @@ NO_DOCUMENTS = Order(default_order)
 
 
 def make_edges(orders: Iterable[Order], at: int) -> Edges:
-    """Return the edges for a relation. `at` is the column in which the relation's targets are stored."""
+    """Return the edges for a relation: for each target, the documents that refer to the target. `at` is the
+    column in which the relation's targets are stored.
+    """
     sources: dict[tuple[Target, str, str], list[Document]] = defaultdict(list)
     for order in orders:
         # The order iterates in default order, so each list is also sorted by default.
@@ -42,7 +44,9 @@ def make_edges(orders: Iterable[Order], at: int) -> Edges:
 
 
 def apply_edges(edges: Edges, at: int, removed: list[Document], added: list[Document]) -> Edges:
-    """Return the edges for the relation in column `at` after removing some documents and adding others."""
+    """Return the edges for the relation in column `at` after some documents were removed and others were
+    added.
+    """
 
     def keys(document: Document) -> list[tuple[Target, str, str]]:
         locale, status = document.locale, document.status

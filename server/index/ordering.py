@@ -43,8 +43,8 @@ class Order(SortedChunks[Document]):
     def bits(self) -> int:
         """Return the set of all documents in this order.
 
-        A chunk caches the set of its documents only if the set needs no more memory than the chunk itself.
-        This limits memory use, because each target of a relation may have its own order.
+        Each chunk caches the set of its own documents, unless that set needs more memory than the chunk
+        itself. This limits memory use, because each target of a relation may have its own order.
         """
         if len(self) < _MIN_NOTED_DOCUMENTS:
             return bits_of(self)
@@ -200,7 +200,7 @@ def _values(documents: list[Document], column: Column) -> list[Any]:
 
 
 def _key(columns: tuple[Column, ...]) -> Callable[[Document], tuple[Any, ...]]:
-    """Return the key function for an order that is sorted by these columns."""
+    """Return the function that computes a document's sort key from these columns."""
     parts = [_key_of(column) for column in columns]
     if len(parts) == 1:
         only = parts[0]
@@ -260,8 +260,8 @@ def equal(order: Order, value: Any) -> int:
 
 
 def starting_with(order: Order, text: str) -> int | None:
-    """Return the set of documents whose text starts with `text`. Return None if this order cannot be used to
-    find them.
+    """Return the set of documents whose text starts with `text`. Return None if `text` ends with a character
+    that makes it impossible to find these documents by sort order.
     """
     if not text:
         return not_null(order)

@@ -138,8 +138,8 @@ class Planner(NamedTuple):
     def _all(self, filter_: And) -> Plan:
         """Plan an And filter, beginning with its cheapest part.
 
-        As soon as only a few candidates remain, the parts that have not yet been planned become the residual
-        filter.
+        As soon as only a few candidates remain, planning stops. The parts that have not yet been planned
+        become the residual filter.
         """
         bits: int | None = None
         rest: list[Filter] = []
@@ -192,8 +192,10 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return the set for a comparison, as if its operator were not negated, and whether the
-        set is exact.
+        """Return a pair for a comparison: the set of documents that match it, and whether the set is exact
+        (contains only documents that match). If the set can't be computed, it is None.
+
+        A negated operator is treated as if it were not negated: `name` is the operator without the negation.
         """
         textual = part.attribute.group in ("string", "date")
         if name in _RANGES and (textual or part.operator.takes != "text"):

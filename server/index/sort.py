@@ -92,13 +92,13 @@ def order_for(view: View, type_: Type, keys: tuple[Sort, ...], locale: str) -> O
 
 
 def _order_by_paths(view: View, keys: tuple[Sort, ...], default: Order) -> Order:
-    """Return all documents, sorted by keys that include paths to related documents."""
+    """Return all documents in `default`, sorted by keys that include paths to related documents."""
     # The key function is unused: this order is neither changed nor searched by range.
     return Order.presorted(sorter(view, keys)(list(default)), lambda document: ())
 
 
 def _document_value(view: View, key: Sort) -> Callable[[Document], Any]:
-    """Return a function that returns the value of a document by which the key sorts."""
+    """Return a function that takes a document and returns the value by which `key` sorts the document."""
     if not key.steps:
         return _last_value(key)
     value = _sort_value(view, key)

@@ -1,8 +1,8 @@
 """Immutable sorted sequence, split into chunks. A changed copy shares most of its chunks with the original.
 
 To add or remove an item, only one chunk and the list of chunks are copied. So the cost hardly depends on the
-number of items, and code that is reading the original sequence is unaffected. Each chunk has notes, which are
-a cache of values derived from the chunk's items.
+number of items, and other code can continue to read the original sequence. Each chunk has notes, which are a
+cache of values derived from the chunk's items.
 """
 
 from bisect import bisect_left, bisect_right

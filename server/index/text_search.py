@@ -67,7 +67,7 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return the documents in the set `bits` whose text in column `at` contains `text`. The comparison is
+    """Return those documents in the set `bits` whose text in column `at` contains `text`. The comparison is
     case-sensitive.
     """
     needle = _encode(text)
@@ -108,7 +108,7 @@ class SearchResults:
         self.cache: Cache[TextKey, int] = Cache(max_bytes, _size)
 
     def containing(self, slots: Slots, key: TextKey, budget: Budget) -> int:
-        """Return the same set as the function `containing`, from the cache if possible."""
+        """Return the same set as the function `containing`. If possible, the set comes from the cache."""
         bits = self.cache.get(key)
         if bits is None:
             bits = containing(slots, key.columns, key.text, budget)
@@ -194,8 +194,8 @@ def _positions(joined: Joined, needle: bytes) -> list[int]:
 
 
 def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
-    """Return the positions, from `first` on, of the documents that contain the text `needle`, in ascending
-    order.
+    """Return the positions of the documents that contain the text `needle`, in ascending order. Positions
+    before `first` are ignored.
 
     The documents are tested one by one.
     """

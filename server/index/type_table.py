@@ -132,8 +132,10 @@ class Table:
 def build_table(
     type_: Type, claims: Mapping[VersionKey, tuple[Document, ...]], localizations: Iterable[Localization]
 ) -> Table:
-    """Create a table from the given documents and locales. The result is the same as with `apply_table`, but
+    """Create a table from all documents of a content type. The result is the same as with `apply_table`, but
     `build_table` is faster.
+
+    `claims` and `localizations` have the same meaning as in `apply_table`.
     """
     grouped: dict[LocaleStatus, list[Document]] = defaultdict(list)
     for document_id, locale in localizations:
@@ -221,9 +223,11 @@ def difference(before: Table, after: Table) -> Difference:
 def _apply_slots(
     slots: Mapping[LocaleStatus, Slots], removed: list[Document], added: list[Document]
 ) -> tuple[list[Document], Mapping[LocaleStatus, Slots]]:
-    """Remove and add documents. Return the added documents, each with a slot, and the updated slots.
+    """Remove and add documents. Return the added documents, each of which now has a slot, and the updated
+    slots.
 
-    If a document to add already has a slot, a copy of the document is added instead.
+    If a document to add already has a slot (for example, in an earlier table), a copy of the document is
+    added instead.
     """
     placed: list[Document] = []
     changed = dict(slots)

@@ -1,8 +1,8 @@
 """Index of users and roles. They are indexed as documents, so that content can have relations to them.
 
-Users are stored in the accounts database, and can change when content does not. So if a request needs users,
-the index of users is updated first, if the users have changed. Then the snapshot of the content is joined
-with that index. Passwords and other secrets are never indexed.
+Users are stored in the accounts database, so they can change when the content does not. If a request needs
+users, the index of users is first updated with any changes, and then joined with the snapshot of the content.
+Passwords and other secrets are never indexed.
 """
 
 import threading

@@ -128,7 +128,7 @@ def try_again(connection: Connection, delivery: Delivery, at: float, wait: float
 
 
 def note(connection: Connection, delivery: Delivery, status: int, error: str) -> None:
-    """Store the outcome of an attempt: the response's status and the error message."""
+    """Store the outcome of an attempt: the status of the response and the error message."""
     statement = "UPDATE deliveries SET status = ?, error = ? WHERE number = ?"
     connection.execute(statement, (status, error, delivery.number))
 
@@ -153,7 +153,9 @@ def give_up_all(connection: Connection, name: str, why: str) -> None:
 
 
 def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery]:
-    """Return a webhook's oldest open deliveries: all except the newest `beyond` deliveries."""
+    """Return all open deliveries to a webhook except the newest ones, oldest first. `beyond` is the number of
+    newest deliveries to leave out.
+    """
     count = webhook_status(connection, name).waiting - beyond
     if count <= 0:
         return []
@@ -162,9 +164,11 @@ def oldest_open(connection: Connection, name: str, beyond: int) -> list[Delivery
 
 
 def shorten(connection: Connection, at: float) -> None:
-    """After the clock was set back, limit the remaining wait of every open delivery to the original wait.
+    """Correct the due times of open deliveries after the clock was set back, so that no delivery waits longer
+    than was originally planned.
 
-    This includes deliveries that are queued behind other deliveries, because their due times do not change.
+    Deliveries that are queued behind other deliveries are corrected, too, because they keep their due times
+    while they are queued.
     """
     statement = f"UPDATE deliveries SET due = ? + wait WHERE {OPEN} AND due > ? + wait"
     connection.execute(statement, (at, at))

@@ -200,8 +200,8 @@ class Deliverer(Job):
         self._last_state = () if more else state
 
     def _has_jumped(self, at: float) -> bool:
-        """Return whether this machine's clock was set after the due times were computed, or another machine
-        computed the due times.
+        """Return whether the stored due times do not match this machine's clock. The reason is that the clock
+        was set after the due times were computed, or that a different machine computed them.
         """
         return abs(at - self._clock.monotonic() - self._offset) > _MIN_CLOCK_JUMP_S
 
@@ -221,8 +221,8 @@ class Deliverer(Job):
     def _queue_events(
         self, settings: Settings, webhooks: Mapping[str, Webhook], at: float, *, jumped: bool
     ) -> bool:
-        """Store outcomes and changed settings, and queue events. Return whether more events remain to be
-        queued.
+        """Store the outcomes of attempts and the changed settings of webhooks, and queue new events. Return
+        whether more events remain to be queued.
         """
         with self._writing() as connection:
             self._store_outcomes(connection)
@@ -321,8 +321,8 @@ class Deliverer(Job):
     def _send(
         self, chosen: Sequence[Delivery], webhooks: Mapping[str, Webhook], settings: Settings, at: float
     ) -> None:
-        """Store the bodies of deliveries, and start attempts to send them. Deliveries that must wait for a
-        commit are postponed.
+        """Store the bodies of deliveries, and start an attempt to send each of them. If a delivery must wait
+        until its write is committed, postpone it.
         """
         if not chosen:
             return
@@ -346,9 +346,11 @@ class Deliverer(Job):
                 threading.Thread(target=self._post, args=work, name="webhook", daemon=True).start()
 
     def _body(self, delivery: Delivery, webhook: Webhook, settings: Settings, at: float) -> bytes | None:
-        """Return the body of a delivery, which is rendered before the first attempt.
+        """Return the body of a delivery. It is rendered before the first attempt, and all retries send the
+        same body.
 
-        Returns None if the delivery must wait for a commit, and b"" if the body can't be rendered.
+        Returns None if the delivery must wait until its write is committed, and b"" if the body can't be
+        rendered.
         """
         if delivery.body:
             return delivery.body
@@ -405,9 +407,9 @@ def _last_before(connection: Connection, root: Path, at: float) -> int:
     """Return the number of the last event before site.yaml was saved. Deliveries to a new webhook start after
     this event.
 
-    Edits that were made together with site.yaml may be logged before a server reads the new settings, and
-    these edits should be delivered, too. If site.yaml was saved long ago, only events from the last
-    SAME_MOMENT_S are delivered.
+    A user may save site.yaml and edit content at the same moment. Such edits may be logged before a server
+    reads the new settings, but should still be delivered to the new webhook. If site.yaml was saved long ago,
+    only events from the last SAME_MOMENT_S are delivered.
     """
     number: int = connection.execute("SELECT last FROM log").fetchone()[0]
     with suppress(OSError):

@@ -159,7 +159,7 @@ def _inner(address: IPv6Address) -> list[IPv4Address]:
 
 
 def _lookup(host: str, port: int, deadline: float) -> list[str]:
-    """Resolve a host name. This runs in a thread, because a lookup that hangs can't be cancelled."""
+    """Resolve a host name. The lookup runs in a thread, because a lookup that hangs can't be cancelled."""
     with suppress(ValueError):
         return [str(ip_address(host))]
     addresses: list[str] = []
@@ -358,7 +358,8 @@ def post(
     allowed: Collection[str],
     timeout: float = TIMEOUT_S,
 ) -> Outcome:
-    """Send a delivery's body to a webhook (from `config.webhooks.resolved`), signed with `secrets`.
+    """Send a delivery's body to a webhook, signed with `secrets`. `webhook` must be a result of
+    `config.webhooks.resolve_environment`.
 
     `event` is the event's kind, for the header X-Strapi-Event. `at` is the time that the signature contains.
     """

@@ -32,11 +32,11 @@ MAX_BURST_DEBOUNCES = 10  # A burst is delivered after at most this many times t
 
 
 def adopt(connection: Connection, webhooks: Iterable[Webhook], last: Callable[[], int]) -> None:
-    """Store the webhooks from the current settings. A new webhook starts after the event number that `last`
-    returns.
+    """Store the webhooks from the current settings. For a new webhook, delivery starts after the event number
+    that the function `last` returns.
 
-    Open deliveries to a webhook that was removed or switched off are deleted. If a webhook was disabled after
-    failures and its settings have changed, it is enabled again.
+    If a webhook was removed or switched off in the settings, its open deliveries are deleted. If the settings
+    of a disabled webhook have changed, the webhook is enabled again.
     """
     known = dict(connection.execute("SELECT name, settings FROM webhooks").fetchall())
     now = {webhook.name: _digest(webhook) for webhook in webhooks if webhook.enabled}
@@ -126,8 +126,8 @@ def _gather(connection: Connection, webhook: Webhook, event: Event, at: float) -
 
 
 def extend_burst(burst: Event | None, event: Event) -> Event:
-    """Return a burst after adding one event. A burst is a site.update event with counts. If `burst` is None,
-    start a new burst.
+    """Return a burst that also includes the given event. A burst is a site.update event that counts the
+    events joined in it. If `burst` is None, start a new burst.
     """
     counts: dict[str, dict[str, dict[str, int]]] = {}
     single = {event.uid: {event.status: {event.kind: 1}}}

@@ -11,10 +11,11 @@ MAX_ATTEMPTS = 50  # limit per delivery, including attempts that Retry-After del
 def next_try(
     steps: Sequence[float], step: int, tries: int, retry_after: float | None
 ) -> tuple[float, int] | None:
-    """Return the number of seconds until the next attempt, and the next index in the list of delays, `steps`.
-    Return None if no further attempt should be made.
+    """Return the number of seconds until the next attempt, and the next index in `steps` (the list of
+    delays). Return None if no further attempt should be made.
 
-    If the receiver sent Retry-After, the delay in this header is used, and the index stays the same.
+    If the receiver sent the header Retry-After, the delay in this header is used, and the index stays the
+    same.
     """
     if tries >= MAX_ATTEMPTS:
         return None

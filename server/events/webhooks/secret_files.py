@@ -55,10 +55,8 @@ def rotate(root: Path, webhook: Webhook) -> str:
 
 
 def _read(root: Path, name: str) -> list[tuple[str, float]]:
-    """Return pairs of secret and expiry time for a webhook. If the webhook's file is missing, create the
-    file.
-
-    The first secret does not expire.
+    """Return the secrets in a webhook's file, each with its expiry time. The first secret does not expire. If
+    the file is missing, create it with a new secret.
     """
     try:
         path = _path(root, name)

@@ -41,8 +41,8 @@ def edit_toml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_toml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return a TOML text in which each of the given `keys`, which occur several times, has only its last
-    value.
+    """Return the text without the earlier values of repeated keys. Each key in `keys` occurs several times,
+    and only its last value is kept.
     """
     counting = {s.start for s in statements(without_repeated(text))}
     gone = [s for s in statements(text) if s.path in keys and s.start not in counting]
@@ -76,7 +76,7 @@ class _TomlEditor:
         return made
 
     def below(self, path: KeyPath) -> list[Statement]:
-        """Return the statements that define the value at a path, or a value in it."""
+        """Return the statements that define the value at a path, or a value nested in it."""
         return [s for s in self.statements if s.path[: len(path)] == path]
 
     def change(self, path: KeyPath, old: Tree, new: Any) -> None:
@@ -112,7 +112,7 @@ class _TomlEditor:
         self.add(path[:-1], path[-1], new)
 
     def remove(self, path: KeyPath) -> None:
-        """Remove the lines that define the value at a path, and the values in it."""
+        """Remove the lines that define the value at a path, and the lines that define values nested in it."""
         for s in self.all_statements:
             if s.path[: len(path)] != path:
                 continue

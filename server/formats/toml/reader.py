@@ -93,7 +93,7 @@ def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str
 def _end_of_repeat(message: str, text: str) -> int:
     """Return the index after a value that tomllib rejects because its key is repeated.
 
-    `message` is the message of the error. Return 0 for other errors.
+    `message` is tomllib's error message. If it reports a different error, return 0.
     """
     where = _WHERE.search(message)
     if not where or not message.startswith("Cannot overwrite a value"):
@@ -118,9 +118,9 @@ def _tree(value: Any) -> Tree:
 
 
 def _float(text: str) -> Plain:
-    """Return a number as it is written in the file.
+    """Return a number exactly as it is written in the file.
 
-    Infinity and NaN are converted to YAML's notation, which no attribute accepts.
+    Infinity and NaN are instead returned in YAML's notation, which no attribute accepts.
     """
     sign = text[0] if text[0] in "+-" else ""
     word = text.removeprefix(sign)
@@ -142,7 +142,7 @@ def _problem(message: str, text: str) -> SyntaxProblem:
 
 
 def _open_quote(text: str) -> int:
-    """Return the index of the quote at which a string begins that is not closed."""
+    """Return the index of the opening quote of a string that is never closed."""
     return next((token.start() for token in _QUOTES.finditer(text) if token[1]), len(text))
 
 

@@ -93,7 +93,7 @@ def statements(text: str) -> list[Statement]:
 def _table(keys: KeyPath, lengths: dict[KeyPath, int], *, listed: bool) -> KeyPath:
     """Return the path of the table that a header begins.
 
-    For each array of tables in it, the path contains the index of the last table.
+    If the path goes through an array of tables, it contains the index of the array's last table.
     """
     path: KeyPath = ()
     for i, key in enumerate(keys):
@@ -161,7 +161,9 @@ def _inline_table(text: str, at: int) -> Value:
 
 
 def _skip(text: str, at: int) -> int:
-    """Return the index after white space and comments that start at an index."""
+    """Return the index of the next character, from an index on, that is neither white space nor part of a
+    comment.
+    """
     return _after(_BLANK, text, at)
 
 
@@ -194,7 +196,7 @@ def blanked(text: str, statement: Statement) -> str:
 
 
 def repeated_key(text: str, earlier: Statement, end: int) -> RepeatedKey:
-    """Return the position and value of `earlier`, a statement whose key is repeated later, as a RepeatedKey.
+    """Return a RepeatedKey for `earlier`, a statement whose key is repeated later in the text.
 
     `end` is the index after the later value.
     """

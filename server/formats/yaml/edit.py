@@ -1,7 +1,8 @@
 """YAML editor. It changes values and leaves all other bytes as they are.
 
 `edit_yaml` finds the old text of a value by its position in the syntax tree, and replaces it with the output
-of `yaml.writer`. The caller must parse the result, and reject the edit if it has had any other effect.
+of `yaml.writer`. The caller must parse the result, and reject the edit if anything other than the intended
+values has changed.
 """
 
 import re
@@ -120,8 +121,8 @@ def edit_yaml(text: str, tree: Tree, changes: dict[str, Any], *, expand: bool = 
 
 
 def drop_repeated_yaml(text: str, keys: Collection[KeyPath]) -> str:
-    """Return a YAML text in which each of the given `keys`, which occur several times, has only its last
-    value.
+    """Return the text without the earlier values of repeated keys. Each key in `keys` occurs several times,
+    and only its last value is kept.
     """
     root = yaml_nodes(text)
     editor = _YamlEditor(text, newline_of(text))
@@ -224,8 +225,8 @@ class _YamlEditor:
     def flow(self, node: Node, tree: Tree, value: Any) -> bool:
         """Change a list or mapping in brackets item by item. Return False if it must be rewritten completely.
 
-        If it is on one line and gets lists or mappings as items, it is rewritten, because these are easier to
-        read in block style.
+        For example, it must be rewritten if it is on one line and its new items include lists or mappings,
+        because these are easier to read in block style.
         """
         one_line = "\n" not in self.text[node.start : node.end]
         if one_line and _shallow(tree) and not _shallow(value):
@@ -236,8 +237,8 @@ class _YamlEditor:
         return bool(made)
 
     def swallows(self, key: Node, node: Node) -> bool:
-        """Whether there is an indented comment below the value, which would become part of a literal block
-        (`|`).
+        """Whether the next line below the value is an indented comment. If the new value were written as a
+        literal block (`|`), this comment would become part of the value.
         """
         rest = self.text[next_line(self.text, self.trimmed_end(node)) :].lstrip("\r\n")
         line = rest.partition("\n")[0]
@@ -246,7 +247,8 @@ class _YamlEditor:
         )
 
     def replace(self, key: Node, node: Node, written: tuple[str, str]) -> None:
-        """Replace the value of a key. `written` is the rest of the key's line, and the lines below it.
+        """Replace the value of a key. `written` contains the new text for the rest of the key's line, and the
+        new lines below it.
 
         A comment after the old value is kept.
         """
@@ -262,8 +264,8 @@ class _YamlEditor:
         self.cuts.append(Cut(colon + 1, line_end(text, end), lines))
 
     def comment(self, node: Node, colon: int) -> str:
-        """Return the comment after a value. In block style, it is on the first line, and otherwise on the
-        last line.
+        """Return the comment after a value. A value in block style has this comment on its first line. Any
+        other value has it on its last line.
         """
         end_of_key = line_end(self.text, colon)
         if node.start > end_of_key:
@@ -334,7 +336,8 @@ class _YamlEditor:
     def same_shape(self, node: Node, tree: Tree, value: Any) -> bool:
         """Whether a list item can be changed key by key.
 
-        The old and the new value must be mappings without anchors, and the first key must stay.
+        This is possible if the old and the new value are mappings, the old value has no anchor, and its first
+        key also exists in the new value.
         """
         return (
             node.kind == "map"

@@ -64,10 +64,10 @@ def read_yaml(
 
 
 def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of a quote that is not closed and has caused an error, or None.
+    """Return the position of the opening quote of an unclosed string that has caused a syntax error, or None.
 
-    A quote on a later line may have closed the string by mistake. In that case, the string ends on the line
-    of the error.
+    The next quote on a later line may have ended the string by mistake. The error is then on the line on
+    which the string ends.
     """
     if error.context == "while scanning a quoted scalar":
         return error.context_mark
@@ -87,8 +87,8 @@ def _open_quote(text: str, error: yaml.MarkedYAMLError) -> yaml.Mark | None:
 
 
 def _open_bracket(error: yaml.MarkedYAMLError) -> yaml.Mark | None:
-    """Return the position of a bracket that is not closed and has caused an error on a later line, or
-    None.
+    """Return the position of an opening bracket that is never closed and has caused a syntax error on a later
+    line, or None.
     """
     opening, found = error.context_mark, error.problem_mark
     in_brackets = str(error.context).startswith("while parsing a flow ")
@@ -201,7 +201,9 @@ class _Builder:
             self.merge(self.stack[-1], closed, event)
 
     def alias(self, event: Any) -> Tree:
-        """Return the value of an alias. The values in it are counted again, which limits their expansion."""
+        """Return the value of an alias. The values nested in it are counted again, so that aliases can't
+        multiply the size of a document without limit.
+        """
         target = self.anchors.get(event.anchor, _NO_KEY)
         if target is _NO_KEY:
             what = f"the alias *{event.anchor} is used, but no anchor &{event.anchor} is defined before it"
@@ -216,7 +218,9 @@ class _Builder:
         return target
 
     def count(self, nodes: int, event: Any) -> None:
-        """Add to the number of values. Raises SyntaxProblem if it exceeds MAX_NODES."""
+        """Add `nodes` to the number of values counted so far. Raises SyntaxProblem if the number exceeds
+        MAX_NODES.
+        """
         self.nodes += nodes
         if self.nodes > MAX_NODES:
             raise _refusal(event, f"the file has more than {MAX_NODES} values", "split the file")

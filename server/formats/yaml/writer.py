@@ -222,7 +222,9 @@ def _without_quotes(value: Any) -> str:
 
 
 def _keep_quotes(value: Any, quote: str) -> str:
-    """Return the style with which a string gets its previous quotes again, or "" if that is not possible."""
+    """Return the YAML style that writes a string with its previous quotes, or "" if the string can't be
+    written with them.
+    """
     if not isinstance(value, str) or type(value) is Plain or ("\n" in value and quote != ESCAPED):
         return ""
     if quote == "'" and not _UNSAFE.search(value) and "\t" not in value:
@@ -231,8 +233,8 @@ def _keep_quotes(value: Any, quote: str) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Whether a string with several lines can be written as a literal block (`|`), without changes and
-    readably.
+    """Whether a string with several lines can be written as a literal block (`|`) that preserves the string
+    and is easy to read.
     """
     if "\n" not in text.rstrip("\n") or _UNSAFE.search(text):
         return False

@@ -41,8 +41,8 @@ def require_merge(actor: Actor, documents: Mapping[Key, Three], files: Mapping[s
 
 
 def _publishes(three: Three, documents: Mapping[Key, Three]) -> bool:
-    """Return whether the branch has published the document, so that its draft no longer exists
-    on the branch.
+    """Return whether the document was published on the branch, so that the branch no longer contains the
+    draft.
     """
     document = three.any
     draft = documents.get((document.type.uid, document.document_id, document.locale, DRAFT))
@@ -91,8 +91,8 @@ def _schema_faults(before: PastState, after: PastState, changed: set[Key]) -> It
 
 
 def faults_of(document: Document, snapshot: Snapshot, left_out: Iterable[str] = ()) -> Iterator[Fault]:
-    """Yield the faults in a document, which is checked against the documents in a snapshot. The files in
-    `left_out` are ignored.
+    """Yield the faults in a document. The document is checked against the documents in a snapshot, except the
+    documents in the files `left_out`.
     """
     yield from _check_document(document)
     if document.status != PUBLISHED:
@@ -117,8 +117,8 @@ def _name(document: Document) -> str:
 
 
 def require_fit(changed: Iterable[Document], snapshot: Snapshot, touched: Iterable[str]) -> None:
-    """Raise ValidationError if the merged documents are invalid in combination with uncommitted changes to
-    the site.
+    """Raise ValidationError if the merged documents would be invalid because of uncommitted changes to the
+    site.
     """
     left_out = set(touched)
     faults = [f for document in changed for f in faults_of(document, snapshot, left_out)]

@@ -93,8 +93,8 @@ class Unmerged:
     def choices(
         self, key: Key, name: str, three: Three, conflicts: Iterable[Conflict]
     ) -> tuple[dict[str, str], dict[str, Any]] | None:
-        """Return how the request resolves the conflicts in a document: the chosen sides by attribute, and the
-        new values by attribute.
+        """Return how the request resolves the conflicts in a document. The result contains the chosen side
+        for each attribute, and the new values by attribute.
 
         If an attribute has no resolution, record the conflict and return None. If one side deleted the
         document, the conflict concerns the whole document, and the attribute name is "".
@@ -149,8 +149,9 @@ def _unknown(name: str, known: Collection[str], of: str = "") -> ValidationError
 
 
 def _conflict_json(name: str, three: Three, conflicts: Iterable[Conflict], viewer: Viewer) -> dict[str, Any]:
-    """Describe the conflict in a document as JSON: either which side deleted the document, or the attributes
-    with a conflict, each with its values in base, ours and theirs.
+    """Describe the conflict in a document as JSON. If one side deleted the document, the JSON contains that
+    side. Otherwise, it contains each attribute with a conflict, with the attribute's values in base, ours and
+    theirs.
     """
     document, row = three.any, dict[str, Any]()
     row = {

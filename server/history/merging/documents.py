@@ -120,8 +120,8 @@ def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
 
 
 def _drop_unreadable(files: Mapping[str, File], sides: Sequence[dict[Key, Version]]) -> None:
-    """Remove documents whose file can't be parsed on one of the sides. Otherwise, such a document would be
-    treated as deleted on that side.
+    """Remove the documents whose file can't be parsed on at least one side of the merge. If they were not
+    removed, they would be treated as deleted on that side.
     """
     read = [{version.path for version in side.values()} for side in sides]
     broken = {
@@ -177,9 +177,9 @@ def require_passwords(
     """Raise ConflictError if the merge would copy a password from a branch on which the attribute is not a
     password.
 
-    If the attribute is not a password in the branch's schema (`theirs`), the branch contains whatever a
-    client sent: plain text, or a hash that the client generated. Attributes in `given` have values from the
-    merge request, which are already hashed.
+    Such a branch contains whatever a client sent: plain text, or a hash that the client generated. `theirs`
+    is the branch's schema. The values of the attributes in `given` come from the merge request and are
+    already hashed.
     """
     before = values_of(three.ours.document) if three.ours else {}
     for name, attribute in three.type.attributes.items():
@@ -194,7 +194,9 @@ def require_passwords(
 
 
 def _has_plain_password(type_: Type, attribute: Attribute, value: Any, theirs: Schema) -> bool:
-    """Return whether the value contains a password that is an ordinary attribute in the schema `theirs`."""
+    """Return whether the value contains a password for which the attribute in the schema `theirs` is not of
+    the type `password`.
+    """
     if attribute.holds_components:
         return any(
             _has_plain_password(component.type, inner, value, theirs)
@@ -239,10 +241,10 @@ def write_merged(
 
 
 def _is_kept(three: Three, decisions: Decisions) -> bool:
-    """Return whether to keep a version that one side deleted.
+    """Return whether to keep a version that one side of the merge deleted.
 
-    The version is kept if the other side changed only keys that are not attributes, and the request chose
-    that side.
+    The version is kept if both of these conditions apply: the other side has changed keys that are not
+    attributes, and the request has chosen that side.
     """
     remaining, side = (three.ours, "ours") if three.ours else (three.theirs, "theirs")
     if not remaining or not three.base or not changes_other_keys(three.base, remaining):

@@ -51,8 +51,8 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A commit that will be served: the commit, the changed files, and a function that checks whether these
-    files still fit the served state.
+    """A commit that is about to be served: the commit itself, the files that it changes, and a function that
+    checks whether these files still fit the served state.
     """
 
     joined: Joined
@@ -158,8 +158,8 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A merge that is planned and validated, with its commit (to which no branch refers yet) and its commit
-    message.
+    """A merge that was planned and validated. `commit` is its commit, to which no branch refers yet, and
+    `message` is the commit message.
     """
 
     plan: Plan
@@ -170,7 +170,7 @@ class _Ready:
 
     @property
     def sides(self) -> Sides:
-        """The commits that are merged."""
+        """The three commits of the merge: base, ours and theirs."""
         return self.plan.sides
 
     def completed(self, into: str, commit: str) -> Merge:
@@ -181,7 +181,7 @@ class _Ready:
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """A merge prepared as a write: the files to write to disk, and the commit to create."""
+    """A merge that is prepared like any other write: the files to write to disk, and the commit to create."""
 
     ready: _Ready
     changeset: Changeset
@@ -289,7 +289,11 @@ class Merger:
         return ready.completed(into, commit)
 
     def _make(self, files: _Files, into: str, by: Authorship) -> str:
-        """Execute a prepared merge if the git remote accepts it. Return the commit id for the response."""
+        """Execute a prepared merge. If the git remote must accept each write, the merge is pushed first.
+        Return the commit id for the response.
+
+        Raises _Overtaken if other commits were pushed to the remote first.
+        """
         sides, ready = files.ready.sides, files.joined.ready
         with agreeing(self.site.arbiter, sides.ours, ready) as agreed:
             if agreed and files.changeset.writes():

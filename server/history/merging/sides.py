@@ -53,7 +53,7 @@ class File:
 
     @property
     def is_merged(self) -> bool:
-        """Whether the file in ours already has the merged content."""
+        """Whether the file on our side already has the content that the merge would produce."""
         return self.theirs in (self.base, self.ours)
 
 
@@ -128,7 +128,7 @@ def require_places(paths: Collection[str]) -> None:
 
 
 def is_plain(path: str, *versions: Staged | None) -> bool:
-    """Return whether the change affects only the content of a regular file inside the site."""
+    """Return whether a change affects only the content of a regular file inside the site."""
     modes = {file.mode for file in versions if file}
     is_inside = not path.startswith("../") and path.split("/")[0] != STATE_FOLDER
     return is_inside and (modes == {"100644"} or (modes == {"100755"} and None not in versions))

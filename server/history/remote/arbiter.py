@@ -107,9 +107,9 @@ class Arbiter:
                 self._line.put_back(group)
 
     def _make(self, group: "list[Attempt[Any, Any]]", *, ask: bool) -> None:
-        """Push a group of writes, then serve them. If `ask` is set, fetch from the remote first.
+        """Push a group of writes, then serve them. If `ask` is set, fetch from the remote before the push.
 
-        Writes that must wait are removed from `group`. Raises RemoteError if the remote accepts none of the
+        If a write must wait, it is removed from `group`. Raises RemoteError if the remote accepts none of the
         remaining writes.
         """
         first, began = group[0], time.monotonic()
@@ -146,7 +146,7 @@ class Arbiter:
                 return
 
     def _keep(self, group: "list[Attempt[Any, Any]]", links: "list[Link]") -> None:
-        """Reduce the group to the writes in `links`, and put the remaining writes back into the queue."""
+        """Remove from the group the writes that are not in `links`, and put them back into the queue."""
         kept = [link.attempt for link in links]
         self._line.put_back(attempt for attempt in group if attempt not in kept)
         group[:] = kept
@@ -233,9 +233,11 @@ class Arbiter:
         """Context manager: block other pushes and merges. Wait at most `seconds` until the running ones have
         finished.
 
-        Yields whether it had to wait for other machines. If so, they may have pushed, so the caller must
-        fetch. If the remote is unavailable, the reason is only logged, because it contains URLs and file
-        names.
+        Yields whether other machines had to be waited for. If so, these machines may have pushed, so the
+        caller must fetch.
+
+        If the remote is unavailable, the error is raised again without its message, which contains URLs and
+        file names. The message is logged instead.
         """
         try:
             with self.takeover.exclusive(seconds), self._queue.turn(seconds) as waited:
@@ -267,7 +269,12 @@ class Arbiter:
 
     @contextmanager
     def agreeing(self, base: str, commit: str) -> Iterator[bool]:
-        """Implements `server.site.writing.preparing.agreeing`."""
+        """Context manager around the checkout of an existing commit that is based on the commit `base`. The
+        commit is pushed before the block begins.
+
+        Yields True if the remote has accepted the commit. Yields False if other commits were pushed to the
+        remote first; these are then checked out instead. Raises RemoteError.
+        """
         with self._exclusive():
             level = self._pusher.level(commit=commit)
             agreed = level.head == base

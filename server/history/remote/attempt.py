@@ -60,9 +60,10 @@ class Attempt(Turn, Generic[Request, Result]):
         return max(self.until - time.monotonic(), 0.0)
 
     def begin(self) -> None:
-        """Record the served state that the client wants to change, before the write waits for earlier writes.
+        """Record the served state that the client wants to change. This happens before the write waits for
+        earlier writes.
 
-        Errors are ignored here, because the write may still succeed after the earlier writes.
+        Errors are ignored, because the write may still succeed when the earlier writes are finished.
         """
         with suppress(ApiError, CommitError, OSError):
             head = head_commit(self.site.root)
@@ -72,8 +73,8 @@ class Attempt(Turn, Generic[Request, Result]):
     def commit(self, head: str, chain: Chain | None) -> Made:
         """Prepare the write and commit it on top of the commit `head`.
 
-        If `chain` is given, the write is prepared on top of the writes in the chain. But conflicts are
-        detected by comparing with the served state, because the writes in the chain may never be served.
+        If `chain` is given, the write is prepared on top of the earlier writes in the chain. But since those
+        writes may never be served, conflicts are detected by comparing with the served state.
         """
         first = self._first if self._begun or not chain else FirstSeen()
         if self._begun:

@@ -1,5 +1,5 @@
-"""Background pushes of local commits, including writes that were confirmed to the client before they were
-pushed.
+"""Background pushes of local commits. If writes are confirmed to the client before they are pushed, this job
+pushes them later.
 
 A failed push is retried, first after 1 s and later after up to 30 s (`jobs.job.Timing`). Commits are pushed
 in order, after the commits of other machines have been merged attribute by attribute. Until a commit is
@@ -49,7 +49,7 @@ class Outgoing(Job):
         self._stuck: object = None  # a mark that identifies HEAD at the last conflict
 
     def start(self, context: JobContext) -> None:
-        """Store the clock."""
+        """Store the job's clock."""
         self._clock = context.clock
 
     def run(self, context: JobContext) -> float:
@@ -71,7 +71,9 @@ class Outgoing(Job):
         return min(pause, self.backoff.first_s) if self._stuck else pause
 
     def _is_resolved(self) -> bool:
-        """Return whether there has been a new commit since the conflict."""
+        """Return whether there has been a new commit since the conflict. Such a commit may have resolved the
+        conflict.
+        """
         folder = self._site.git.folder
         return bool(self._stuck and folder and head_mark(folder) != self._stuck)
 

@@ -29,8 +29,8 @@ class Edit:
 
     @property
     def is_both(self) -> bool:
-        """Whether the file was staged and then edited again. The index then contains content that is stored
-        nowhere else.
+        """Whether the file was staged and then edited again. In this case, the staged content exists only in
+        git's index.
         """
         return self.staged and self.edited
 

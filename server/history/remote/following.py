@@ -63,7 +63,7 @@ class Follower(Job):
         self._stuck_until = 0.0
 
     def start(self, context: JobContext) -> None:
-        """Store the clock, and the function that wakes this job."""
+        """Store the job's clock, and the function that wakes this job."""
         self._clock, self._wake = context.clock, context.wake
 
     def run(self, context: JobContext) -> float:
@@ -112,8 +112,10 @@ class Follower(Job):
         return pause
 
     def _pause(self, follow: float) -> float:
-        """Return the pause until the next fetch. It is as long as the remote has been unavailable, within
-        limits. `follow` is the normal pause.
+        """Return the pause until the next fetch. `follow` is the normal pause.
+
+        While the remote is unavailable, the pause grows: it is as long as the outage has lasted, up to
+        MAX_RETRY_INTERVAL_S, but never shorter than `follow`.
         """
         away = self._clock.monotonic() - self._away_since if self._away_since else 0.0
         return max(follow, min(away, MAX_RETRY_INTERVAL_S))
@@ -150,8 +152,8 @@ class Follower(Job):
         return self._status
 
     def _take_over(self, settings: Settings, branch: str, known: str, theirs: str) -> None:
-        """Apply a remote commit to the site. If the commit was blocked before and nothing has changed since,
-        do nothing.
+        """Apply a remote commit to the site. Do nothing if the same commit could not be applied before and
+        nothing has changed since then.
         """
         head = head_commit(self.root)
         if theirs == head == known and checked_out(self.root) == branch:
@@ -175,8 +177,9 @@ class Follower(Job):
             raise
 
     def _confirm(self, remote: str, branch: str, theirs: str) -> str:
-        """Fetch again if the remote's history seems to have been rewritten, because this may be a temporary
-        fault. Return the remote's commit.
+        """Fetch again, because the remote's history seems to have been rewritten, but this may be a temporary
+        fault. Return the remote's commit. Raises NotTakenOverError if the second fetch returns a different
+        commit.
         """
         again = fetch(self.root, remote, branch)
         if again != theirs:

@@ -1,5 +1,5 @@
-"""Computes which commit to check out when the remote has new commits: either the remote's commit, or a merge
-with it.
+"""Computation of which commit to check out when the remote has new commits: the remote's commit itself, or a
+new commit that also contains the local changes.
 
 Existing commits are never changed. Merges and re-applied changes are new commits.
 """
@@ -29,8 +29,8 @@ MAX_NAMED_FILES = 20
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A commit to check out. `how` is one of the constants above, and describes how the commit is related to
-    the current commit.
+    """A commit to check out. `how` describes how the commit is related to the current commit, for example
+    FORWARD or MERGE.
 
     `taken` contains the files whose local edits are already included in the commit, with the edited content.
     """
@@ -84,8 +84,8 @@ def plan_integration(past: PastStates, sides: Sides, files: Changeset) -> Plan:
 
 
 def with_taken(past: PastStates, head: str, target: Target) -> str:
-    """Return the commit with which local edits are compared. It contains `head` and the edits that the target
-    already contains.
+    """Return the commit with which the files on disk are compared to find local edits. It contains `head`,
+    and also the edits that the target already includes.
     """
     if not target.taken:
         return head
@@ -99,8 +99,8 @@ def _merge(past: PastStates, sides: Sides) -> str:
 
 
 def _reapply(past: PastStates, sides: Sides) -> str:
-    """Create one commit on top of the remote's rewritten history. It contains all local changes
-    since `base`.
+    """Create one commit on top of the remote's rewritten history. It contains all changes that were made
+    locally since `base`.
     """
     outcomes, root = _between(past, sides), past.site.root
     log_output = git_or_fail(root, "log", "--no-merges", "--format=%s", f"{sides.base}..{sides.theirs}")

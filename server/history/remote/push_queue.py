@@ -60,7 +60,7 @@ Waiting = TypeVar("Waiting", bound=Turn)
 
 
 class PushQueue(Generic[Waiting]):
-    """The waiting threads, in the order in which they arrived."""
+    """The turns of the waiting threads, in the order in which the threads arrived."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,9 +68,9 @@ class PushQueue(Generic[Waiting]):
         self._is_led = False
 
     def wait_in_line(self, turn: Waiting, lead: Callable[[], None]) -> None:
-        """Wait until the turn has finished.
+        """Add a turn to the queue, and wait until the turn has finished.
 
-        If this thread becomes the leader, `lead` is called, which must finish the turn.
+        If this thread becomes the leader, call `lead`, which must finish the turn.
         """
         with self._lock:
             self._waiting.append(turn)

@@ -52,10 +52,12 @@ class Pusher:
         """Merge the commits that were fetched from the remote into the served branch. Return the resulting
         level.
 
-        Fetches first if `ask` is set, if nothing has been fetched yet, or if the remote was unavailable the
-        last time, so that a write that can't be pushed fails before it changes anything. The fetch may take
-        up to `seconds`. If `commit` already contains the remote's commits, as a merge commit may, they are
-        not merged again. Raises RemoteError. Raises NotTakenOverError if there are conflicts.
+        If `ask` is set, fetch first. Also fetch first if nothing has been fetched yet or if the remote was
+        unavailable at the last attempt, so that a write that can't be pushed fails before it changes
+        anything. The fetch may take up to `seconds`. If `commit` already contains the remote's commits (for
+        example, because it is a merge commit), they are not merged again.
+
+        Raises RemoteError. Raises NotTakenOverError if there are conflicts.
         """
         branch = served_branch(self.root, self.settings.git.branch)
         self.require_rested()
@@ -94,8 +96,8 @@ class Pusher:
             raise self._rest(error) from error
 
     def require_rested(self) -> None:
-        """Raise RemoteAwayError if the remote timed out a moment ago, so that waiting requests fail
-        immediately instead of timing out one after the other.
+        """Raise RemoteAwayError if the remote has timed out recently. The waiting requests then fail
+        immediately, instead of timing out one after the other.
         """
         if time.monotonic() < self._rests_until:
             raise RemoteAwayError(self._failed.message)
@@ -137,8 +139,8 @@ MAX_PAUSE_S = 0.5
 
 
 class PushFairness:
-    """Calculator for the pauses between one process's pushes, which give other machines a chance to push. Not
-    thread-safe.
+    """Calculator for the pauses between the pushes from one process. During a pause, other machines can push.
+    Not thread-safe.
     """
 
     def __init__(self) -> None:

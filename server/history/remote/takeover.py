@@ -1,8 +1,8 @@
 """Takeover of a remote commit: applies the commit to the site in a single write, and preserves local changes.
 
-Uncommitted edits are merged with the remote's changes attribute by attribute, as if they had been committed.
-They remain uncommitted. Files that already have the new content are skipped, so if a process is killed, its
-work can simply be repeated. If a merge is impossible, nothing changes.
+Uncommitted edits are merged with the remote's changes attribute by attribute, in the same way as commits. The
+edits remain uncommitted. If a process is killed, the takeover can simply be repeated, because files that
+already have the new content are skipped. If a merge is impossible, nothing changes.
 """
 
 import tempfile
@@ -224,7 +224,8 @@ class Takeover:
         before: dict[str, Signature | None],
         folder: Path,
     ) -> Mapping[str, Outcome]:
-        """Return the files to change, with their new content, into which local edits have been merged.
+        """Return the files to change, each with its new content. If a file has local edits, they are merged
+        into this content.
 
         Raises NotTakenOverError if an edit can't be merged.
         """
