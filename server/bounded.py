@@ -17,7 +17,7 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """Thread-safe LRU cache that is limited in bytes.
+    """Thread-safe LRU cache whose total size in bytes is limited.
 
     `size(key, value)` estimates the size of an entry in bytes. A value that is larger than the limit is not
     stored.
@@ -32,7 +32,7 @@ class Cache(Generic[K, V]):
         self._kept: OrderedDict[K, tuple[int, V]] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """Return the value stored under a key, or None if there is none.
+        """Return the value stored under a key, or None if the cache does not contain the key.
 
         The lookup holds a lock, which takes 0.3 µs: Python can switch threads while it compares keys, and
         another thread must not change the OrderedDict at that time.
@@ -133,8 +133,8 @@ def work_for(address: str) -> None:
 
 
 def current_client() -> str:
-    """Return the network (see `network_of`) of the client whose request this thread is handling, or "" if
-    there is none.
+    """Return the network (see `network_of`) of the client whose request the current thread is handling, or ""
+    if it is not handling a request.
     """
     return network_of(_thread.address)
 

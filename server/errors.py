@@ -295,9 +295,7 @@ class ConflictError(ApiError):
 
 
 class NotTakenOverError(ConflictError):
-    """Commits from the git remote can't be applied to this site now. The log and `/_health/ready` report the
-    reason.
-    """
+    """Commits from the git remote can't be merged now. The log and `/_health/ready` report the reason."""
 
     default = "Commits from the git remote can't be applied now; see the server's log or /_health/ready"
 

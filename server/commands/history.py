@@ -124,8 +124,8 @@ class Repository:
             raise SetupError(name, None, error.message) from error
 
     def selection(self, since: str, author: str) -> Callable[[Commit], bool]:
-        """Return a function that checks whether a commit was made since a date or commit, by the given
-        author.
+        """Return a function that tests whether a commit was made since a date or after a commit (`since`),
+        and by the given author.
 
         Raises SetupError.
         """
@@ -139,8 +139,8 @@ class Repository:
     ) -> tuple[str, str]:
         """Return the locale and the status of the version to show.
 
-        This is the draft if `draft` is True. It is also the draft if the content type has drafts and the
-        document has never been published in this locale. Otherwise, it is the published version.
+        The draft is shown if `draft` is True. It is also shown if the content type has drafts and the
+        document has never been published in this locale. Otherwise, the published version is shown.
         """
         locale = locale or self.site.state.settings.locales.default
         published = any((v.locale, v.status) == (locale, PUBLISHED) for v in versions)
@@ -235,8 +235,8 @@ def blame_command(document: str, root: Path, locale: str | None, draft: bool) ->
 
 
 def _changed_documents(repository: Repository, first: str, last: str) -> set[str]:
-    """Return the documents (in the form TYPE/ID) whose files differ between two commits. "" means the files
-    on disk instead of a commit.
+    """Return the documents (in the form TYPE/ID) whose files differ between two commits. If a commit is "",
+    the files on disk are compared instead.
     """
     layout, known = repository.store.layout, {p: e.document for p, e in repository.site.basis()[3].items()}
     found = set()

@@ -66,8 +66,8 @@ def _lines_of(renamed: Renamed) -> Iterator[str]:
 
 
 def _inside(text: str, root: Path) -> str:
-    """Convert a path relative to the current folder into a path relative to the site's folder. If `text` is
-    not such a path, return it unchanged.
+    """Convert a file path relative to the current folder into a path relative to the site's folder. If `text`
+    is not a file path, or if the path is outside the site, return it unchanged.
     """
     path, folder = os.path.relpath(Path(text).absolute(), root), os.path.dirname(text)
     known = os.path.exists(text) or ((folder or text.endswith(ENDINGS)) and os.path.isdir(folder or "."))

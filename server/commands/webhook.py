@@ -47,7 +47,7 @@ def _settings(root: Path) -> Settings:
 
 
 def _find_webhook(settings: Settings, name: str) -> Webhook:
-    """Return the webhook with this name. Raises SetupError if there is none."""
+    """Return the webhook with this name. Raises SetupError if the settings do not contain it."""
     found = {webhook.name: webhook for webhook in settings.webhooks}
     if name not in found:
         fix = suggestion(name, found) or (

@@ -212,8 +212,8 @@ def find_runs(documents: Sequence[Document | None]) -> list[Run]:
 
 
 def rows_of(documents: Sequence[Document]) -> PackedRows | None:
-    """Return the packed rows that contain exactly these documents in this order. If there are none, return
-    None.
+    """Return the packed rows that contain exactly these documents in this order, or None if there is no such
+    `PackedRows` object.
     """
     [(packed, first, last), *others] = find_runs(documents)
     return packed if packed and not others and (first, last) == (0, len(packed)) else None

@@ -179,10 +179,11 @@ _MAY_HAVE_HASHES = frozenset({"string", "text", "richtext", "email", "uid", "jso
 
 
 def read_value(attribute: Attribute, tree: Tree, path: KeyPath, reading: Reading) -> Any:
-    """Convert a tree to the value of its attribute.
+    """Convert a tree (the parsed value of a key) to the value of its attribute.
 
-    If the key is missing, return the attribute's default. If the key's value is null, return None. For a
-    password, the default is ignored here: it is hashed and stored when a document is created.
+    If the key is missing, return the attribute's default. If the key's value is null, return the empty value:
+    () for relations, media and lists of components, otherwise None. The default of a password is not
+    returned, because it is hashed and stored when a document is created.
     """
     kind = attribute.type
     if tree is ABSENT:

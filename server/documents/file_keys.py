@@ -33,11 +33,12 @@ def gather(type_: Type, tree: Mapping[str, Tree]) -> dict[str, Tree]:
 
 
 def spread(type_: Type, trees: Mapping[str, Any], tree: Mapping[str, Tree] | None = None) -> dict[str, Any]:
-    """Return the values for a file by key. This is the inverse of `gather`.
+    """Convert values by attribute to the values that are written to a file, by key. This is the inverse of
+    `gather`.
 
     `trees` contains the values by attribute. `tree` is the file's current content, as returned by `gather`.
-    Keys that were removed from the `otherKeys` attribute get the value REMOVE. Keys in that attribute whose
-    value has not changed are omitted.
+    If a key was removed from the `otherKeys` attribute, its value in the result is REMOVE. If a key in that
+    attribute is unchanged, it is omitted from the result.
     """
     name = type_.other_keys
     if name is None or name not in trees:

@@ -210,7 +210,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that can create only the classes in _CLASSES."""
+    """Unpickler that rejects all classes except the classes in _CLASSES, which hold only plain data."""
 
     def __init__(self, data: bytes | memoryview, types: Mapping[str, Type]) -> None:
         super().__init__(io.BytesIO(data))

@@ -119,7 +119,8 @@ class Layout:
         return next((pattern for pattern, _ in self._claims(path)), None)
 
     def sibling(self, path: str, *, draft: bool, locale: str | None = None) -> str | None:
-        """Return the path for a different version (draft or locale) of the document at `path`.
+        """Return the path that the document at `path` would have as a draft (or as a published version), and
+        in a different locale if `locale` is given.
 
         Return None if documents can't have the path `path`.
         """

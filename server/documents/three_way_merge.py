@@ -24,9 +24,9 @@ def places_in(
 ) -> list[int | None]:
     """For each component in `later`, return its index in `base`, or None if the component is new.
 
-    If `by_id` is set, components are matched by id first. This is valid only if `later` was created from
-    `base`. If `later` was read from a file instead, an id says nothing about the component, because it only
-    depends on the component's index.
+    If `by_id` is set, components are matched by id first. Set `by_id` only if `later` was created by changing
+    `base`. If `later` was read from a file, ids must not be used, because they are derived from the
+    components' indexes in this file.
     """
     found: list[int | None] = [None] * len(later)
     free = set(range(len(base)))
@@ -57,7 +57,8 @@ def places_in(
 
 
 def _gaps(found: Sequence[int | None], free: set[int]) -> list[tuple[list[int], list[int]]]:
-    """Group the unmatched components by the matched component that precedes them.
+    """Group the components without a match. All components between the same two matched components are in the
+    same group.
 
     Each group consists of indexes in the later list and indexes in the base.
     """
@@ -292,8 +293,8 @@ class _Merging:
         theirs: Sequence[Component],
         path: KeyPath,
     ) -> tuple[Component, ...]:
-        """Merge lists of components. The result contains the components that one side added, and omits those
-        that one side removed.
+        """Merge lists of components. Components that one side added are in the result, and components that
+        one side removed are not.
         """
         mine, other = _keyed(base, ours, theirs, by_id=self.by_id)
         order = merge_order(range(len(base)), mine, other)

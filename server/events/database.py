@@ -68,8 +68,8 @@ class Recorded(NamedTuple):
 
 
 class LastSource(NamedTuple):
-    """The source of a file's last event: a clone of the site, and a commit. If the change was not committed,
-    the commit is "".
+    """The source of a file's last event: the clone of the site that logged the event, and the commit that
+    changed the file. If the change was not committed, the commit is "".
     """
 
     clone: str
@@ -337,10 +337,10 @@ class Transaction:
         self.connection.execute(statement, (commit, write))
 
     def forget(self, before: str, most: int | None) -> None:
-        """Delete old events: those before the timestamp `before` (unless it is ""), and all except the newest
-        `most` events (unless it is None).
+        """Delete old events. Events before the timestamp `before` are deleted, unless `before` is "". Of the
+        remaining events, only the newest `most` are kept, unless `most` is None.
 
-        The list of recorded commits is also shortened, to the newest MAX_COMMITS commits.
+        The list of recorded commits is shortened to the newest MAX_COMMITS commits.
         """
         last = _bounds(self.connection).last
         newest = self.connection.execute("SELECT max(number) FROM commits").fetchone()[0] or 0

@@ -81,8 +81,8 @@ class Sockets(Protocol):
     """
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of unsent bytes for each of these clients, except those that have
-        disconnected.
+        """Return the number of unsent bytes for each of these clients. Clients that have disconnected are
+        omitted.
         """
 
     def give_up(self, clients: Collection[str]) -> None:

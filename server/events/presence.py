@@ -181,8 +181,8 @@ _MAX_PATH_PARTS = 20  # maximum number of names and indexes in a field path
 
 
 def may_attend(actor: Actor, type_: Type) -> bool:
-    """Return whether an actor may see who else is viewing the documents of a content type, and can be seen by
-    them.
+    """Return whether an actor may see who else is viewing the documents of a content type. If so, the actor
+    is also shown to the other people.
 
     The actor needs the `find` permission for the content type. In addition, the actor must be allowed to read
     the content type's drafts or to change its documents. The public never sees presence.
@@ -194,8 +194,8 @@ def may_attend(actor: Actor, type_: Type) -> bool:
 
 
 def types_to_attend(actor: Actor, schema: Schema) -> Mapping[str, Type]:
-    """Return the content types for which `may_attend` is True, by name. Raises ForbiddenError if there are
-    none.
+    """Return the content types for which `may_attend` is True, by name. Raises ForbiddenError if it is True
+    for none of them.
     """
     found = {type_.singular: type_ for type_ in schema.content_types if may_attend(actor, type_)}
     if not found:

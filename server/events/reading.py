@@ -137,7 +137,7 @@ class Selection:
 
 def subjects_of(actor: Actor, schema: Schema) -> list[str]:
     """Return the names of the content types for which an actor has the `find` permission. Raises
-    ForbiddenError if there are none.
+    ForbiddenError if the actor has it for none of them.
     """
     types = (*schema.content_types, schema.types[UPLOAD])
     subjects = [subject_of(type_.uid) for type_ in types if may_find(actor, type_.uid)]

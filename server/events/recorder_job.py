@@ -12,7 +12,7 @@ from server.site.site import Site
 class RecordEvents(Job):
     """Job that runs the recorder when there are changes to log, but no write triggers the recorder.
 
-    Other machines wake this job through `notices`.
+    `notices` receives the notifications with which other machines wake this job.
     """
 
     name = "record"

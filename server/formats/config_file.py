@@ -26,7 +26,7 @@ class ConfigFile:
     top: Position | None = None
 
     def get(self, *at: str | int) -> Tree:
-        """Return the value at a path of keys and list indexes. Return None if there is none."""
+        """Return the value at a path of keys and list indexes, or None if the value is missing."""
         value: Tree = self.data
         for key in at:
             if isinstance(value, dict):
@@ -38,8 +38,8 @@ class ConfigFile:
     def entries(self, *at: str) -> list["ConfigFile"]:
         """Return the mappings in the list at a path of keys, each as a ConfigFile.
 
-        If there is no list, return []. Raises SetupError if the value is not a list, or if an item is not a
-        mapping.
+        If the list is missing, return []. Raises SetupError if the value is not a list, or if an item is not
+        a mapping.
         """
         value = self.get(*at)
         if is_null(value):
@@ -83,8 +83,8 @@ class ConfigFile:
         return self.refuse(f"{name} must {must} (found {describe_value(self.get(*at))})", fix, *at)
 
     def refuse_key(self, message: str, fix: str, *at: str | int) -> SetupError:
-        """Return an error with the position of the key at a path of keys. `message` and `fix` are as in
-        `refuse`.
+        """Return an error with the position of the key at a path of keys. `message` and `fix` have the same
+        meaning as in `refuse`.
         """
         line, column, _ = self.position(*at) or Position(1, 1)
         return SetupError(self.path, line, message, fix, column)
@@ -93,9 +93,9 @@ class ConfigFile:
 def read_config_file(root: Path, path: str, *, optional: bool = False) -> ConfigFile:
     """Read site.yaml or a schema file of the site at `root`.
 
-    It is parsed as JSON if its name ends with .json, and otherwise as YAML. If an optional file is empty or
-    missing, return an empty mapping. Raises SetupError if the file can't be read or is not a mapping, or if a
-    required file is missing.
+    A file whose name ends with .json is parsed as JSON, and all other files are parsed as YAML. If an
+    optional file is empty or missing, return an empty mapping. Raises SetupError if the file can't be read or
+    is not a mapping, or if a required file is missing.
     """
     positions: Positions = {}
     try:

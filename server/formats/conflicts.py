@@ -61,7 +61,7 @@ def _closing(lines: list[str], at: int, fence: str) -> int | None:
 def _first(lines: list[str]) -> int | None:
     """Return the index of the first line of a git conflict, or None if there is no conflict.
 
-    A conflict consists of three markers in order.
+    A conflict is recognized by its three markers, which must occur in the right order.
     """
     begins: int | None = None
     parted = False

@@ -24,8 +24,8 @@ def common_ends(old: list[Tree], new: list[Any]) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One replacement that changes a list: the items from `start` up to, but not including, `end` become
-    `new`.
+    """One replacement that changes a list: the items from `start` up to, but not including, `end` are
+    replaced by `new`.
     """
 
     start: int

@@ -16,7 +16,7 @@ REMOVE: Any = object()  # value of a key that must be removed
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """One replacement in a text: the characters from `start` up to, but not including, `end` become
+    """One replacement in a text: the characters from `start` up to, but not including, `end` are replaced by
     `text`.
     """
 
@@ -26,7 +26,7 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: list[Cut]) -> str:
-    """Make replacements in a text. They must not overlap.
+    """Make replacements in a text. The replacements must not overlap.
 
     If several replacements start at the same index, insertions keep their order and come before a removal.
     """
@@ -162,9 +162,10 @@ class Brackets:
 
 
 def _on_new_line(lead: str, broken: str) -> str:
-    """Return white space and comments before an item, beginning with a line break.
+    """Return the white space and comments before an item. The result always begins with a line break.
 
-    This is necessary after a comment.
+    The line break is needed if there is a comment before it, because the item would otherwise become part of
+    the comment.
     """
     return lead if lead.lstrip(" \t\r").startswith("\n") else broken + lead.lstrip(" \t")
 

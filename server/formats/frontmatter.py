@@ -133,7 +133,9 @@ class Handler(BaseHandler):
         raise NotImplementedError
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
+        in `edit_yaml`.
+        """
         raise NotImplementedError
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
@@ -144,7 +146,9 @@ class Handler(BaseHandler):
 
 
 class YamlHandler(Handler):
-    """YAML between lines that consist of three dashes. As in YAML documents, three dots can also end it."""
+    """Handler for YAML between lines that consist of three dashes. As in YAML documents, a line of three dots
+    can also end the front matter.
+    """
 
     FM_BOUNDARY = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -162,7 +166,9 @@ class YamlHandler(Handler):
         return yaml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
+        in `edit_yaml`.
+        """
         return edit_yaml(fm, self.load(fm, None, []) or None, changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
@@ -173,7 +179,7 @@ class YamlHandler(Handler):
 
 
 class TomlHandler(Handler):
-    """TOML between lines that consist of three plus signs, as in Hugo and Zola."""
+    """Handler for TOML between lines that consist of three plus signs, as in Hugo and Zola."""
 
     FM_BOUNDARY = re.compile(r"\+\+\+[ \t]*(?:\r?\n|\Z)")
     CLOSING = re.compile(r"^\+\+\+[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -191,7 +197,9 @@ class TomlHandler(Handler):
         return toml_mapping(metadata)
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` and `expand` are as in `edit_toml`."""
+        """Return front matter with new values for some keys. `changes` and `expand` have the same meaning as
+        in `edit_toml`.
+        """
         return edit_toml(fm, read_toml(fm, None, []), changes, expand=expand)
 
     def drop_repeated(self, fm: str, keys: Collection[KeyPath]) -> str:
@@ -202,7 +210,7 @@ class TomlHandler(Handler):
 
 
 class JsonHandler(Handler):
-    """A JSON object at the top of the file, without lines around it, as in Hugo."""
+    """Handler for a JSON object at the top of the file, without lines around it, as in Hugo."""
 
     FM_BOUNDARY = re.compile(r'\{\s*"(?:\\.|[^"\\\n])*"\s*:')
     CLOSING = re.compile(r"[ \t]*(?:\r?\n|\Z)")
@@ -232,7 +240,9 @@ class JsonHandler(Handler):
         return json_text(metadata, indent="  ")
 
     def edit(self, fm: str, changes: dict[str, Any], *, expand: bool) -> str:
-        """Return front matter with new values for some keys. `changes` is as in `edit_yaml`."""
+        """Return front matter with new values for some keys. `changes` has the same meaning as in
+        `edit_yaml`.
+        """
         return edit_json(fm, read_json(fm), changes)
 
 

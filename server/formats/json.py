@@ -302,7 +302,9 @@ class _JsonEditor:
         return found.written(self.members(node, tree, value, like, found.has_lines))
 
     def is_long(self, node: Node) -> bool:
-        """Whether a value is written on several lines. True for an empty list or object."""
+        """Whether a list or object is written on several lines. An empty list or object also counts, so that
+        it can be filled with one item per line.
+        """
         return not node.items or "\n" in self.text[node.start : node.end]
 
     def items(self, node: Node, tree: list[Tree], value: list[Any], like: int, many: bool) -> Iterator[Part]:

@@ -33,7 +33,8 @@ def next_line(text: str, at: int) -> int:
 def comments_start(text: str, at: int, first: int = 0) -> int:
     """Return the index at which the comment lines start that are directly above the line with index `at`.
 
-    If there are none, return the start of that line. The text before index `first` is not searched.
+    If there are no such comment lines, return the start of the line. The text before index `first` is not
+    searched.
     """
     at = line_start(text, at)
     while at > first:

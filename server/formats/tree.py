@@ -84,11 +84,12 @@ Kind = Literal["scalar", "map", "list", "alias"]
 
 @dataclass(slots=True)
 class Node:
-    """One value in a syntax tree: its position in the text, how it is written, and the values in it.
+    """One value in a syntax tree: its position in the text, how it is written, and the values nested in it.
 
     - `end` is the index after its last character, without comments and blank lines.
-    - `style` is `'`, `"`, `|`, `>`, or "" without quotes, and for a list or mapping `flow` or `block`.
-    - `anchored` means that it has an anchor or a tag.
+    - `style` is the quote or block character (`'`, `"`, `|` or `>`), or "" without quotes. For a list or
+      mapping, it is `flow` or `block`.
+    - `anchored` means that the value has an anchor or a tag.
     """
 
     kind: Kind

@@ -161,7 +161,9 @@ class DocumentChange:
 
 
 def fork_of(past: PastStates, commit: str) -> str:
-    """Return the merge base of a commit and the checked-out branch. Raises ConflictError if there is none."""
+    """Return the merge base of a commit and the checked-out branch. Raises ConflictError if the two have no
+    common ancestor.
+    """
     base = merge_base(past.site.root, head_commit(past.site.root), commit)
     if not base:
         raise ConflictError("The branch and the checked-out branch have no common ancestor")
@@ -270,7 +272,7 @@ class EarlierVersions:
 
 
 def _touched_paths(commit: Commit, paths: Sequence[str]) -> Iterator[str]:
-    """Yield those of the given paths that a commit changed or renamed."""
+    """Yield each path in `paths` at which a commit changed or renamed a file."""
     for change in commit.changes:
         yield from (path for path in (change.path, change.before) if path in paths)
 

@@ -143,9 +143,9 @@ _BYTES_PER_STEP = 1000  # Reading this many bytes costs one step of the budget.
 class Content:
     """Parsed content of a document's file.
 
-    `values` contains the values by attribute. `unread` contains the names of what the current schema can't
-    represent: keys that are not attributes (such as `quote.source` in the component `quote`), and attributes
-    whose values have the wrong type.
+    `values` contains the values by attribute. `unread` contains the names of the data that the current schema
+    can't represent. These are keys that are not attributes (such as `quote.source` in the component `quote`),
+    and attributes whose values have the wrong type.
     """
 
     values: Values
@@ -224,10 +224,10 @@ def _unread(type_: Type, tree: Mapping[str, Tree], reading: Reading) -> tuple[st
 def values_of(
     store: Store, versions: Sequence[Version], budget: Budget
 ) -> Iterator[tuple[Values | None, Values | None]]:
-    """Yield a pair for each version: the values before the change, and the values after it. Raises LimitError
-    if the budget is exhausted.
+    """Yield a pair for each version: the document's values before the change, and its values after the
+    change. If the file is missing or unreadable, its values are None.
 
-    None represents a missing or unreadable file.
+    Raises LimitError if the budget is exhausted.
     """
     files = ((_before(version), _after(version)) for version in versions)
     values = _read_files(store, [file for pair in files for file in pair], budget)
@@ -259,8 +259,8 @@ def _read_files(store: Store, files: Iterable[_File], budget: Budget) -> Iterato
 
 
 def _object_name(commit: str, path: str) -> str:
-    """Return the name with which git identifies a file in a commit (`COMMIT:./PATH`), or "" if
-    there is none.
+    """Return the name with which git identifies a file in a commit (`COMMIT:./PATH`). Return "" if there is
+    no commit or path, or if the path contains a line break.
     """
     return f"{commit}:./{path}" if commit and path and "\n" not in path else ""
 
@@ -310,8 +310,8 @@ def content_at(
 def changed_attributes(
     attributes: Iterable[Attribute], before: Values | None, after: Values | None, viewer: Viewer
 ) -> list[str]:
-    """Return the names of the attributes that differ between two versions, except those that the viewer may
-    not see.
+    """Return the names of the attributes that differ between two versions. Attributes that are hidden from
+    the viewer are omitted.
     """
     return [name for name, _, _ in _differing(attributes, before, after, viewer)]
 

@@ -8,11 +8,12 @@ from server.schema.model import Schema, Type
 
 
 def shows_more(schema: Schema, other: Schema, uid: str) -> bool:
-    """Return whether a content type may show more under `schema` than under `other`.
+    """Return whether a content type may show more under `schema` than under `other`. The result is True in
+    these cases:
 
-    This is the case if `other` does not contain the content type, if `other` hides an attribute that `schema`
-    shows (possibly in a component), or if the two schemas have different rules about which files are
-    documents or drafts of this content type.
+    - `other` does not contain the content type.
+    - `other` hides an attribute that `schema` shows. The attribute may be in a component.
+    - The two schemas have different rules about which files are documents or drafts of this content type.
     """
     if schema is other:
         return False

@@ -127,8 +127,10 @@ class PastStates:
         return self._resolve(name, self._find_branch, BRANCH_PREFIX)
 
     def _resolve(self, name: str, find: Callable[[str], str], prefix: str = "") -> str:
-        """Return the result of `find` for a name. The result is cached until a ref in the
-        repository changes.
+        """Call `find` to resolve a name to a commit, and return the result. The result is cached until a ref
+        in the repository changes.
+
+        `prefix` distinguishes the cache keys for different functions `find`.
         """
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
@@ -348,7 +350,9 @@ class PastStates:
         return PastState(committed.commit, state, configuration, KnownEntries(same, entries), 0)
 
     def _blobs_of(self, head: str) -> Blobs:
-        """Return the files in the checked-out commit. The result is cached."""
+        """Return the files in the checked-out commit `head`, by path, each with its git blob. The result is
+        cached.
+        """
         if self._head[0] != head:
             self._head = head, read_tree(self.site.root, head) if head else {}
         return self._head[1]
@@ -448,8 +452,8 @@ def selection(past: PastStates, since: str = "", author: str = "") -> Callable[[
     """Return a function that tests whether a commit matches both `since` and `author`. If one of them is an
     empty string, it matches every commit.
 
-    - `since`: a time or a commit. A date means the start of that day. If it is a commit, only later commits
-      match.
+    - `since`: a time or a commit. A date means the start of that day. A commit matches only later commits,
+      but not itself.
     - `author`: a part of the author's name, or an email address.
 
     Raises ValidationError if `since` is invalid.

@@ -14,8 +14,8 @@ from server.site.site import State
 class Viewer:
     """An actor that views earlier versions. `state` determines which relation targets are drafts.
 
-    `others` contains additional schemas. Attributes that are private in one of these schemas are hidden, too.
-    When a request reads a branch, these are the served schema and the schema at the commit.
+    `others` contains additional schemas. An attribute that is private in one of these schemas is also hidden.
+    When a request reads a branch, `others` contains the served schema and the schema at the commit.
     """
 
     actor: Actor

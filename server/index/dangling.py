@@ -67,8 +67,8 @@ def without_copies(snapshot: Snapshot, versions: Iterable[Document]) -> Iterator
 def _position(
     tree: Tree, lines: Positions, attribute: Attribute, path: KeyPath, target: Any
 ) -> Position | None:
-    """Return the position of a target in its document's file. If it can't be found, return the position of
-    the attribute.
+    """Return the position of a relation target in its document's file. If the target can't be found, return
+    the position of the attribute.
     """
     for key in path:
         try:
@@ -141,9 +141,9 @@ def keep_dangling(
     """Return the targets to store in a relation or media attribute. Normally, these are the targets that the
     client sent.
 
-    However, a client never sees missing targets, because responses omit them. If it sends back all stored
-    targets that exist, it has changed nothing. In this case, all stored targets are returned, including the
-    missing ones.
+    However, a client never sees missing targets, because responses omit them. A client that sends back
+    exactly the stored targets that exist has changed nothing. In this case, all stored targets are returned,
+    including the missing ones.
     """
     existing = tuple(target for target in stored if exists(snapshot, key_of(attribute, target)))
     return stored if sent == existing else sent

@@ -54,8 +54,8 @@ def locale_inside(document: Document) -> str:
 
 
 def effective_locales(type_: Type, locale: str, locales: LocaleSettings) -> tuple[str, ...]:
-    """Return the locales in which to search for a target of a relation, in order of preference. `locale` is
-    the locale of the document that contains the relation.
+    """Return the locales in which to search for a target of a relation, the preferred locale first. `locale`
+    is the locale of the document that contains the relation.
     """
     if not type_.localized:
         return (locales.default,)

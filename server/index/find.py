@@ -116,8 +116,8 @@ def _find_in_locales(view: View, query: Query) -> Listing:
 
 
 def _matching(view: View, query: Query, locale: str) -> int | None:
-    """Return the documents in a locale that match the query, as a set of bits (see `index.ordering`). Return
-    None if every document matches.
+    """Return the documents in a locale that match the query, as a bit set (see `index.ordering`). Return None
+    if every document matches.
     """
     planner = Planner(view, query.type, locale)
     plan = planner.plan(_filter(query))

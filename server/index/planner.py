@@ -1,8 +1,8 @@
-"""Query planner. It splits a filter into two parts: a set of candidates, which is computed from the index,
-and a residual filter.
+"""Query planner. It splits a filter into two parts: a bit set of candidates (see `index.ordering`), which is
+computed from the index, and a residual filter.
 
-The set always contains every matching document. If there is a residual filter, the set may also contain
-documents that do not match, so each document must be tested with the residual filter.
+The bit set always contains every matching document. If there is a residual filter, the bit set may also
+contain documents that do not match, so each document must be tested with the residual filter.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,8 +42,8 @@ from server.schema.model import Attribute, Type
 class Plan(NamedTuple):
     """Result of planning a filter.
 
-    `bits` is the set of candidates, or None if all documents are candidates. `rest` is the residual filter,
-    or None if all candidates match.
+    `bits` is the bit set of candidates, or None if all documents are candidates. `rest` is the residual
+    filter, or None if all candidates match.
     """
 
     bits: int | None = None
@@ -192,8 +192,8 @@ class Planner(NamedTuple):
         return Plan(bits, None if exact else part)
 
     def _positive(self, part: Compare, name: str) -> tuple[int | None, bool]:
-        """Return a pair for a comparison: the set of documents that match it, and whether the set is exact
-        (contains only documents that match). If the set can't be computed, it is None.
+        """Return a pair for a comparison: the bit set of documents that match it, and whether the set is
+        exact (contains only documents that match). If the set can't be computed, it is None.
 
         A negated operator is treated as if it were not negated: `name` is the operator without the negation.
         """
@@ -213,7 +213,7 @@ class Planner(NamedTuple):
         return None, False
 
     def _containing(self, text: str, columns: Iterable[int]) -> int:
-        """Return the set of documents that contain `text` in at least one of the columns. `text` must be
+        """Return the bit set of documents that contain `text` in at least one of the columns. `text` must be
         casefolded.
         """
         key = TextKey(self.type.uid, tuple(columns), self._own_locale, self._status, text)
@@ -243,7 +243,7 @@ class Planner(NamedTuple):
         return Plan(None if matches else 0)
 
     def by_ids(self, ids: Iterable[str]) -> int:
-        """Return the set of documents with these documentIds."""
+        """Return the bit set of the documents with these documentIds."""
         get, locale, status = self.view.snapshot.get, self._own_locale, self._status
         return bits_of(d for i in ids if (d := get(self.type, i, locale, status)) is not None)
 
@@ -299,7 +299,9 @@ class Planner(NamedTuple):
         return passing(self.view, plan.rest, candidates)
 
     def documents(self, bits: int | None) -> Iterable[Document]:
-        """Return the documents in a set, in the default order. If the set is None, return all documents."""
+        """Return the documents in the bit set `bits`, in the default order. If it is None, return all
+        documents.
+        """
         if bits is None:
             return self.order
         self._spend_on_sets(1)

@@ -41,9 +41,8 @@ def publication_test(view: View, type_: Type) -> Test | None:
 
 
 def publication_status(snapshot: Snapshot, document: Document) -> str:
-    """Return the publication status of a document in its locale.
-
-    It is `published`, `modified` (published, but the draft differs), or `draft` (never published).
+    """Return the publication status of a document in its locale: `published`, `modified` (published, but the
+    draft differs), or `draft` (never published).
     """
     if not document.type.draft_publish:
         return PUBLISHED
@@ -57,7 +56,7 @@ def _version(snapshot: Snapshot, document: Document, status: str, locale: str) -
 
 
 def _is_modified(snapshot: Snapshot, document: Document) -> bool:
-    """Return whether the values in the draft differ from those in the published version."""
+    """Return whether the draft and the published version of a document have different values."""
     published, draft = (
         _version(snapshot, document, status, document.locale) for status in (PUBLISHED, DRAFT)
     )

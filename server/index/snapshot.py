@@ -111,8 +111,8 @@ class Snapshot:
         return self.orders.get(key, make)
 
     def members(self, type_: Type, locale: str, status: str, bits: int) -> Documents:
-        """Return the documents in a set of slots (`bits`), in the default order. This is fast
-        for small sets.
+        """Return the documents in a bit set (see `index.ordering`), in the default order. This is fast for
+        small sets.
         """
         return sorted(self.slots(type_, locale, status).members(bits), key=default_order)
 
@@ -157,8 +157,8 @@ def build(schema: Schema, documents: Iterable[Document]) -> Snapshot:
 
 
 def apply(snapshot: Snapshot, removed: Iterable[Document], added: Iterable[Document]) -> Snapshot:
-    """Return the snapshot after removing some documents and adding others. The cost depends only on the
-    number of these documents.
+    """Return a new snapshot from which some documents were removed and to which others were added. The cost
+    depends only on the number of these documents.
 
     If several files contain the same document id, locale and status, the snapshot uses the file whose path
     sorts first.
@@ -224,7 +224,7 @@ def _apply_claims(
 def _apply_media(
     media: Map[str, Document], removed: list[Document], added: list[Document], files: Table
 ) -> Map[str, Document]:
-    """Return the media files by key, after removing some files and adding others.
+    """Return the media files by key after some files were removed and others were added.
 
     If two file names differ only in the Unicode encoding of accents, the file whose path sorts first is used.
     """
@@ -263,7 +263,8 @@ class View(NamedTuple):
     budget: Budget = UNLIMITED
 
     def version(self, type_: Type, document_id: str, locale: str) -> Document | None:
-        """Return the version that a relation resolves to, or None.
+        """Return the version of a document to which a relation resolves, or None if the view contains no such
+        version.
 
         `locale` is the locale of the document that contains the relation.
         """

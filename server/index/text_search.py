@@ -38,7 +38,7 @@ class Joined(NamedTuple):
 
 
 def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) -> int:
-    """Return the set of documents that contain `text` in at least one of the columns.
+    """Return the bit set of documents that contain `text` in at least one of the columns.
 
     `text` must already be casefolded, because the search is case-insensitive. The search never accesses
     document objects, because each access would make a forked process copy a memory page that it shares with
@@ -67,8 +67,8 @@ def containing(slots: Slots, columns: Sequence[int], text: str, budget: Budget) 
 
 
 def exactly(slots: Slots, bits: int, at: int, text: str) -> int:
-    """Return those documents in the set `bits` whose text in column `at` contains `text`. The comparison is
-    case-sensitive.
+    """Of the documents in the bit set `bits`, return the documents whose text in column `at` contains `text`.
+    The result is also a bit set. The comparison is case-sensitive.
     """
     needle = _encode(text)
     return bits_of_slots([slot for slot in slots_of(bits) if needle in _text_at(slots, slot, at)])
@@ -205,7 +205,7 @@ def _positions_from(joined: Joined, first: int, needle: bytes) -> list[int]:
 
 
 def _matching_positions(joined: Joined, positions: Sequence[int], needle: bytes) -> list[int]:
-    """Return those of the given positions whose documents contain the text `needle`."""
+    """Of the given positions, return the positions whose documents contain the text `needle`."""
     find, starts = joined.texts.find, joined.starts
     return [i for i in positions if find(needle, starts[i], starts[i + 1]) >= 0]
 

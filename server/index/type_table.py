@@ -51,7 +51,7 @@ class Slots:
     notes: tuple[Notes, ...] = ()
 
     def members(self, bits: int) -> list[Document]:
-        """Return the documents in a set, in no particular order."""
+        """Return the documents in a bit set (see `index.ordering`), in no particular order."""
         return [d for slot in slots_of(bits) if (d := self.document(slot)) is not None]
 
     def document(self, slot: int) -> Document | None:
@@ -204,9 +204,10 @@ def apply_table(
 
 
 def difference(before: Table, after: Table) -> Difference:
-    """Return the versions that only the first table contains, and those that only the second table contains.
+    """Return two lists: the versions that only the first table contains, and the versions that only the
+    second table contains.
 
-    The cost depends on the number of blocks that the tables do not share.
+    The cost depends only on how many blocks differ between the two tables.
     """
     removed: list[Document] = []
     added: list[Document] = []

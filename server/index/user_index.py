@@ -142,9 +142,8 @@ def _values(type_: Type, values: Mapping[str, Any]) -> list[Any]:
 
 
 def _modification_time(path: Path) -> str:
-    """Return the timestamp at which a file was last modified. If the file is missing, return 1970-01-01.
-
-    All processes return the same timestamp.
+    """Return the timestamp at which a file was last modified. If the file is missing, return the timestamp
+    for 1970-01-01, so that all processes return the same value.
     """
     try:
         return from_seconds(path.stat().st_mtime)

@@ -289,7 +289,7 @@ class Deliverer(Job):
     def _room(self, name: str) -> int:
         """Return how many more attempts for a webhook may start now.
 
-        This limit prevents slow receivers from delaying deliveries to other webhooks.
+        The number is limited, so that a slow receiver does not delay the deliveries to other webhooks.
         """
         tries = Counter(one.delivery.webhook for one in self._busy.values())
         room = MAX_CONCURRENT_ATTEMPTS - tries.total()

@@ -44,7 +44,7 @@ def new_id() -> str:
 
 
 def signature(secret: str, webhook_id: str, timestamp: int, body: bytes) -> str:
-    """Return the signature of a request with one secret. It consists of `v1,` and the
+    """Return the signature of a request, computed with one secret. The signature consists of `v1,` and the
     HMAC-SHA256 in base64.
     """
     key = b64decode(secret.removeprefix(SECRET_PREFIX))
@@ -99,7 +99,7 @@ _RESERVED = tuple(
 
 
 class RefusedAddress(OSError):
-    """Raised if a host has no IP address to which webhooks may connect."""
+    """Raised if webhooks are not allowed to connect to any of a host's IP addresses."""
 
 
 def connect(host: str, port: int, allowed: Collection[str], deadline: float) -> socket.socket:
@@ -245,7 +245,7 @@ def _reason_of(error: Exception) -> str:
 
 
 def brief(error: str) -> str:
-    """Truncate an error for one line in the log."""
+    """Truncate an error message so that it fits on one line in the log."""
     return error if len(error) <= MAX_BRIEF_CHARS else f"{error[:MAX_BRIEF_CHARS]}…"
 
 

@@ -22,8 +22,8 @@ _FIX_HINT = "check its permissions, or delete it to get a new secret, which you 
 def secrets_of(root: Path, webhook: Webhook, at: float | None = None) -> tuple[str, ...]:
     """Return the secrets with which a webhook's requests are signed at the time `at`.
 
-    They come from the settings, or from the generated file if the settings contain no secrets. Raises
-    SetupError if the file can't be used.
+    The secrets come from the settings. If the settings contain no secrets, they come from the generated file.
+    Raises SetupError if the file can't be used.
     """
     if webhook.secrets:
         return webhook.secrets

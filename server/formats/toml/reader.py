@@ -43,7 +43,8 @@ def read_toml(
     """Parse TOML. Dates, times and numbers with a fraction are returned as Plain. Raises SyntaxProblem.
 
     The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
-    error. If `repeats` is given, the key is added to it instead, and the last value is used.
+    error. If `repeats` is given, repeated keys are allowed: they are added to `repeats`, and their last
+    values are used.
     """
     try:
         read = tomllib.loads(text, parse_float=_float)
@@ -70,7 +71,7 @@ def read_toml(
 def without_repeated(text: str, repeats: list[RepeatedKey] | None = None) -> str:
     """Return a TOML text in which the earlier values of repeated keys are replaced by spaces.
 
-    These keys are appended to `repeats`.
+    Each key with such a value is appended to `repeats`.
     """
     for _ in range(MAX_REPEATS):
         try:
@@ -183,7 +184,7 @@ def toml_value(value: Any, *, lines: bool = False, quote: str = "") -> str:
     """Return the text for a value to the right of `=`. Mappings become inline tables. Raises NoNull.
 
     If `lines` is set, a string with line breaks is written on several lines. `quote` is the quote character
-    of the previous value, which is used again.
+    of the previous value. It is also used for the new value.
     """
     if value is None:
         raise NoNull("TOML has no null")

@@ -30,7 +30,7 @@ from server.formats.yaml.writer import ESCAPED, yaml_entry
 def change_flow(text: str, node: Node, tree: Tree, value: Any) -> str | None:
     """Return the text for a list or mapping in brackets (flow style) after a change.
 
-    Return None if it can't be changed item by item.
+    Return None if it can't be changed item by item, so that it must be rewritten completely.
     """
     if not value or node.style != "flow" or node.anchored:
         return None
@@ -149,8 +149,8 @@ class _YamlEditor:
         self.forced: set[str] = set()
 
     def expand(self, root: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> dict[str, Any]:
-        """Return the changes, extended so that all keys with anchors or aliases, and all keys from << merges,
-        are rewritten.
+        """Return the changes, together with additional changes: all keys with anchors or aliases, and all
+        keys from << merges, are rewritten.
         """
         merges = root.find("<<") >= 0
         shared = {k.value for k, v in zip(root.keys, root.items, strict=True) if _shares(v)}
@@ -176,8 +176,8 @@ class _YamlEditor:
             self.insert_after(node.items[-1], node.keys[-1], self.indented(added, margin))
 
     def drop_repeated(self, node: Node, path: KeyPath, keys: Collection[KeyPath]) -> None:
-        """Remove all values except the last of those `keys` that occur several times in a mapping or in
-        values inside it.
+        """Remove the earlier values of each key in `keys` that occurs several times in a mapping, or in a
+        mapping nested in it. Only the last value is kept.
         """
         gone: list[int] = []
         for i, item in enumerate(node.items):
@@ -364,8 +364,8 @@ class _YamlEditor:
         self.cuts.append(Cut(node.start, node.end, _value_lines(kept, flow=True)[0].strip()))
 
     def margin(self, at: int) -> str:
-        """Return the indentation of the key at index `at`. If the key begins with `? `, these characters are
-        not included.
+        """Return the indentation of the key at index `at`. If the key begins with `? `, the indentation ends
+        before these characters.
         """
         before = self.text[line_start(self.text, at) : at]
         return " " * (before.index("?") if before.endswith("? ") else len(before))

@@ -26,7 +26,8 @@ def read_yaml(
     """Parse a YAML document into a tree. If it is empty, return None. Raises SyntaxProblem.
 
     The position of each key and list item is added to `positions`, by path. Normally, a repeated key is an
-    error. If `repeats` is given, the key is added to it instead, and the last value is used.
+    error. If `repeats` is given, repeated keys are allowed: they are added to `repeats`, and their last
+    values are used.
     """
     loader = LOADER(text)
     try:
@@ -264,8 +265,8 @@ class _Builder:
         return str(key)
 
     def repeat(self, container: dict[str, Tree], key: str, event: Any) -> None:
-        """Record that a key is repeated, and delete the positions of its earlier value and the values
-        in it.
+        """Record that a key is repeated. Delete the positions of its earlier value, and of all values nested
+        in that value.
         """
         at, start, old = (*self.path[1:], str(key)), event.start_mark, container[key]
         positions = self.positions if self.positions is not None else {}
@@ -277,7 +278,7 @@ class _Builder:
             del positions[inner]
 
     def merge(self, container: dict[str, Tree], value: Tree, event: Any) -> None:
-        """Add the keys of a << merge to a mapping, except those that the mapping already has."""
+        """Add the keys of a << merge to a mapping. Keys that the mapping already has are not changed."""
         for source in value if isinstance(value, list) else [value]:
             if not isinstance(source, dict):
                 raise _refusal(event, "<< must refer to a mapping", "refer to the anchor of a mapping")
@@ -293,7 +294,7 @@ class _Builder:
         return True
 
     def note(self, key: Any, event: Any) -> None:
-        """Record the position of a key or list item for `positions`."""
+        """Record the position of a key or list item in `positions`."""
         if self.positions is not None:
             start = event.start_mark
             self.positions[(*self.path[1:], key)] = Position(start.line + 1, start.column + 1)
@@ -312,8 +313,8 @@ _MERGE: Any = object()  # the key << without quotes
 
 
 def _refusal(event: Any, message: str, fix: str) -> SyntaxProblem:
-    """Return a SyntaxProblem with the position of an event. `message` says what is wrong, and `fix` what to
-    do.
+    """Return a SyntaxProblem with the position of an event. `message` describes what is wrong, and `fix`
+    describes what to do.
     """
     return SyntaxProblem(message, event.start_mark.line + 1, fix, event.start_mark.column + 1)
 
@@ -390,7 +391,9 @@ def _add(parent: Node, node: Node) -> None:
 
 
 def _close(node: Node, event: Any) -> None:
-    """Set the end of a list or mapping. In block style, libyaml reports it only after the next token."""
+    """Set the end of a list or mapping. In block style, this is the end of the last item, because libyaml
+    reports the end only after the next token.
+    """
     if node.style == "flow":
         node.end = event.end_mark.index
     elif node.items:

@@ -82,9 +82,9 @@ class Three:
 class Decisions:
     """Decisions about conflicts in keys that are not attributes.
 
-    `side_of` is a function that returns the side that the request has chosen for a file, or "". `settled`
-    contains the attributes whose conflicts have been resolved. It contains "" if the conflict concerns the
-    whole document.
+    `side_of` is a function that takes a file's path and returns the side that the request has chosen for the
+    file, or "" if it has chosen none. `settled` contains the attributes whose conflicts have been resolved.
+    If the conflict concerned the whole document, it contains "".
     """
 
     side_of: Callable[[str], str]
@@ -100,8 +100,8 @@ def name_of(key: Key, type_: Type) -> str:
 
 
 def documents_in(store: Store, files: Mapping[str, File]) -> dict[Key, Three]:
-    """Return the document versions that the branch has changed, by key. They are parsed with the merged
-    schema.
+    """Return the document versions that the branch has changed, by key. The versions are parsed with the
+    merged schema.
 
     Files that can't be parsed are omitted. They are merged in the same way as files that are not documents.
     """
@@ -276,8 +276,8 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
 def _with_other_keys(
     changes: Changes, values: Values, sides: tuple[Version | None, Version, Version], decisions: Decisions
 ) -> Changes:
-    """Return the changes from ours, combined with the changes that theirs made to keys that are not
-    attributes.
+    """Combine `changes` (the changes from ours) with the changes that theirs made to keys that are not
+    attributes. Return the combined changes.
     """
     base, ours, theirs = sides
     others, both = merge_other_keys(base, ours, theirs)
@@ -293,7 +293,9 @@ def _with_other_keys(
 
 
 def _has_values(context: Context, path: str, text: str, three: Three, values: Values) -> bool:
-    """Return whether a text, parsed as this document version, contains these values."""
+    """Return whether a text contains exactly these values if it is parsed as the file of this document
+    version.
+    """
     entry = context.store.entry(path, text.encode(), size_signature(len(text)))
     document = entry.document if entry else None
     same = document is not None and _key(document) == _key(three.any)

@@ -124,7 +124,7 @@ class Attempt(Turn, Generic[Request, Result]):
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One write in a chain, and its commit, whose parent is `head`."""
+    """One write in a chain, and its commit. `head` is the parent of this commit."""
 
     attempt: Attempt[Any, Any]
     made: Made

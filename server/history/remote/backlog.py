@@ -22,7 +22,7 @@ MAX_COMMITS = 10_000  # Commits are not counted beyond this number.
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The number of commits that have not been pushed, and the reason.
+    """The number of commits that have not been pushed, and the reason why they have not been pushed.
 
     `since` is the time of the oldest of these commits, in seconds since 1970. `error` is the error from the
     last push. If that error is a conflict, `files` contains the files that both sides changed.

@@ -92,7 +92,7 @@ def commit_edits(repository: Repository, head: str, paths: Collection[str], fold
 
 
 def swaps(paths: Iterable[str]) -> set[str]:
-    """Return the paths at which a folder has replaced a file or a file has replaced a folder."""
+    """Return the paths at which a file was replaced by a folder, or a folder was replaced by a file."""
     paths = set(paths)
     paths_and_folders = paths & {above for path in paths for above in folders_above(path)}
     return {

@@ -16,8 +16,8 @@ CURRENT, BEHIND, AWAY = "current", "behind", "away"
 
 @dataclass(frozen=True, slots=True)
 class RemoteStatus:
-    """The status, and the time since when it applies. The status is CURRENT, BEHIND (some remote commits are
-    not served yet) or AWAY (the remote is unavailable).
+    """Status of the served branch in relation to the remote, and the time since when this status applies. The
+    status is CURRENT, BEHIND (some remote commits are not served yet) or AWAY (the remote is unavailable).
 
     - `commit`: the commit on the remote branch at the last fetch.
     - `commits`: the number of remote commits that are not served yet.

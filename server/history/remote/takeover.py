@@ -54,8 +54,8 @@ _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Result of applying a remote commit. `how` is the same as in `Target`, and `files` is the number of
-    changed files.
+    """Result of applying a remote commit. `how` has the same meaning as in `integration_plan.Target`. `files`
+    is the number of changed files.
     """
 
     commit: str
@@ -70,8 +70,8 @@ class _Overtaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Files:
-    """The files that a commit changes. The journal writes regular files. `odd` contains all other files, such
-    as symbolic links.
+    """The files that a commit changes. Regular files are written with the help of the journal. `odd` contains
+    all other files, such as symbolic links.
     """
 
     plain: Tree

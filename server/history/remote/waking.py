@@ -35,7 +35,7 @@ class Pipe:
     def listen(self, call: Callable[[], None]) -> None:
         """Start a thread that calls the function `call` at each wake-up.
 
-        This is a thread and not a job, because it blocks until the pipe contains data.
+        A job can't be used for this, because reading blocks until the pipe contains data.
         """
         self._thread = threading.Thread(target=self._listen, args=(call,), name="wakes", daemon=True)
         self._thread.start()
