@@ -51,7 +51,9 @@ def places_in(
         for at, place in _likely(base, later, left, places_left, common=0):
             take(at, place)
     unknown = [at for at, place in enumerate(found) if place is None]
-    for at, place in _likely(base, later, unknown, sorted(free), common=1):  # both moved and changed
+    for at, place in _likely(
+        base, later, unknown, sorted(free), common=1
+    ):  # components that were moved and changed
         take(at, place)
     return found
 

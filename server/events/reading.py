@@ -91,7 +91,7 @@ def _visible_counts(counts: Counts, actor: Actor) -> Counts:
 # --- reading --------------------------------------------------------------------------------------
 
 MAX_INTEGER = 2**53  # JavaScript numbers are exact up to this number.
-DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response
+DEFAULT_LIMIT, MAX_LIMIT = 100, 1000  # number of events in a response: default, maximum
 STATUSES = ("published", "draft")
 PARAMETERS = ("since", "types", "events", "locales", "status", "limit", "presence")
 _EVENT_PATTERNS = (

@@ -10,7 +10,7 @@ from server.history.versions import Version
 from server.index.budget import Budget
 from server.schema.model import Attribute
 
-MAX_VERSIONS = 500  # The oldest of these is treated as the origin of all earlier content.
+MAX_VERSIONS = 500  # Content that is older than this many versions is attributed to the oldest of them.
 
 
 @dataclass(slots=True)

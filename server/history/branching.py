@@ -219,7 +219,7 @@ def _values(document: Document | None) -> Values | None:
 
 # --- earlier versions -----------------------------------------------------------------------------
 
-MAX_SEARCHED_COMMITS = 100  # per document
+MAX_SEARCHED_COMMITS = 100  # limit for each document
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ def _times(commits: Sequence[Commit], paths: Sequence[str]) -> dict[str, tuple[i
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
-MAX_ATTEMPTS = 20  # An attempt fails if another writer moves the branch first.
+MAX_ATTEMPTS = 20  # A write is tried again if another writer moves the branch first.
 
 
 class CommittedFiles:

@@ -135,7 +135,7 @@ class PastStates:
         folder, key = self.site.git.folder, prefix + name
         if folder is None:
             raise ConflictError(no_repository(self.site.root))
-        if "\0" in name:  # Not a possible ref name, and it can't be checked on disk.
+        if "\0" in name:  # No ref has such a name, and no file can be checked for it.
             return find(name)
         mark, cached = refs_mark(folder, name), self._names.get(key)
         if cached is None or cached[0] != mark:

@@ -14,12 +14,12 @@ from server.bounded import BoundedMutex
 from server.config.model import Settings
 from server.errors import ClientGone, LimitError, NeedsThreadPool
 
-MAX_LOOP_STEPS = 2000  # limit on an event loop, because it blocks all other requests
+MAX_LOOP_STEPS = 2000  # limit on an event loop, where a request blocks all other requests
 STEPS_PER_CLOCK_READ = 1000  # Reading the clock is a slow system call.
 COSTLY_CPU_S = 0.05  # A request that uses more processor time needs the mutex for costly requests.
-MAX_WAITING_REQUESTS = 8  # length of the queue for that mutex
+MAX_WAITING_REQUESTS = 8  # queue length for this mutex
 LARGE_BYTES = 1024 * 1024  # A larger response needs the mutex for large responses.
-MAX_WAITING_LARGE = 64  # length of the queue for that mutex; more than the threads that render
+MAX_WAITING_LARGE = 64  # queue length for this mutex; larger than the number of rendering threads
 TURN_TIMEOUT_S = 10.0
 
 

@@ -19,7 +19,7 @@ from server.schema.spelling import Suggestions
 
 Key = tuple[str, str]  # (uid, documentId) for a document, (MEDIA, path) for a media file
 MEDIA = "media"
-MAX_TITLED_VERSIONS = 50_000  # Titles are not searched in a larger type.
+MAX_TITLED_VERSIONS = 50_000  # If a content type has more versions, its titles are not searched.
 Parsed = Callable[[str], tuple[Tree, Positions]]
 
 
@@ -129,7 +129,7 @@ def exists(snapshot: Snapshot, key: Key) -> bool:
     if uid == MEDIA:
         return document_id in snapshot.media
     if uid in ACCOUNT_UIDS and snapshot.users is None:
-        return True  # Assume so: this snapshot does not include users.
+        return True  # This snapshot contains no users, so the user is assumed to exist.
     table = snapshot.tables.get(uid)
     # Types from other Strapi plugins are not indexed, so their documents can't be checked.
     return table is None or any((document_id, *at) in table.versions for at in table.order)

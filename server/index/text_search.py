@@ -20,7 +20,7 @@ from server.query.operators import text_of
 
 _LOG2_BYTES_PER_STEP = 11  # Searching 2048 bytes takes about as long as one step.
 _SAMPLE_MATCHES = 16  # If half of these first documents match, the remaining ones are tested one by one.
-_MAX_TESTED_DOCUMENTS = 32  # So few documents are tested one by one.
+_MAX_TESTED_DOCUMENTS = 32  # Up to this number, documents are tested one by one.
 
 MAX_BYTES = 8 * 1024 * 1024
 MAX_CACHED_CHARS = 200  # Searches for longer texts are rarely repeated.

@@ -25,7 +25,7 @@ from server.events.webhooks.http_client import new_id
 MAX_DONE_DELIVERIES, RETENTION_S = (
     1000,
     7 * 86_400.0,
-)  # limits for the deliveries of each webhook that are done
+)  # Deliveries that are done are deleted beyond these limits (per webhook).
 _SELECT = (
     "SELECT number, webhook, id, document, event, first, last, state, made, due, tries, step, body, tried,"
     " status, error FROM deliveries"

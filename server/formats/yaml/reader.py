@@ -121,7 +121,7 @@ class _Builder:
         self.positions = positions
         self.is_strict = repeats is None
         self.repeated: list[RepeatedKey] = []
-        # Replaced values. They are kept in memory, so that the ids in `merged` remain unique.
+        # Values that were replaced. They are kept in memory, so that the ids in `merged` remain unique.
         self.replaced: list[Tree] = []
         self.anchors: dict[str, Tree] = {}
         self.stack: list[Tree] = []

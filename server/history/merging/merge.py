@@ -113,7 +113,7 @@ def _move(index: LockedIndex, joined: Joined, committer: Person) -> bool:
 
 # --- merge ----------------------------------------------------------------------------------------
 
-MAX_ATTEMPTS = 8  # An attempt fails if another writer moves the branch first.
+MAX_ATTEMPTS = 8  # A merge is tried again if another writer moves the branch first.
 _OVERTAKEN_MESSAGE = "The branch changed repeatedly while this merge was being prepared; try again"
 _MAX_NAMED_FILES = 20  # limit for the files that an error names
 

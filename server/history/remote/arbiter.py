@@ -137,7 +137,7 @@ class Arbiter:
                 raise
             else:
                 self._serve(level, links)
-                # If this happened earlier, the next machine would record the events without their author.
+                # After an earlier `leave`, the next machine would record the events without their author.
                 self._queue.leave()
                 if commit:
                     self._notify(commit)
@@ -167,7 +167,7 @@ class Arbiter:
                 break
             try:
                 made = attempt.run(partial(attempt.commit, head, chain if links else None))
-                if attempt.writes and not made.commit:  # git ignores all its files.
+                if attempt.writes and not made.commit:  # git ignores all files in this write.
                     if links:
                         break
                     attempt.end_with(attempt.run(attempt.write_here))

@@ -47,7 +47,7 @@ from server.storage.git.uncommitted import staged_in_place_of
 from server.storage.write_lock import WriteLock
 from server.write.context import Context
 
-MAX_ATTEMPTS = 5  # An attempt fails if other processes change the files or the branch first.
+MAX_ATTEMPTS = 5  # A takeover is tried again if other processes change the files or the branch first.
 LOCK_TIMEOUT_S = 15.0  # limit for the wait for the takeover lock
 _LOCK_FILE, _TURN_FILE = "takeover.lock", "takeover.turn"  # in .bifolio/
 
@@ -193,7 +193,7 @@ class Takeover:
             self.site.refresh()
             return len(odd_outcomes), commit
         if not files.odd and all(files.plain.get(path) == file for path, file in plain_outcomes.items()):
-            joined = replace(joined, changed=files.plain)  # None was edited locally.
+            joined = replace(joined, changed=files.plain)  # No file has local edits.
         arrival = Arrival(joined, changeset, partial(self._require_head, head))
         return len(outcomes), put_in_place(self.site, arrival, by)
 
