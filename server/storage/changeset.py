@@ -48,16 +48,17 @@ class WorkingTree:
 
 
 class Changeset:
-    """New contents of files, by path, which have not been written yet. Each existing file is read at most
-    once.
+    """The new contents of the files that one change will write. Nothing is written yet. Each existing file is
+    read at most once.
 
-    The changeset stores the signature of every file that it checks or reads. When the new contents are
-    written, the journal rejects the change if the signature of a file has changed.
+    The changeset stores the signature of every file that it checks or reads. If a file that the change writes
+    or relies on has a different signature when the change is written, the change is rejected.
     """
 
     def __init__(self, root: Path, files: Files | None = None) -> None:
         """Create an empty changeset based on `files`, by default the site's files on disk."""
-        # Resolved, because with a relative root, each file would be treated as a symbolic link.
+        # The path must be absolute and without links. Otherwise each file would be treated as a symbolic
+        # link.
         self.root = root.resolve()
         self._files = files or WorkingTree(self.root)
         self._signatures: dict[str, Signature | None] = {}
@@ -98,15 +99,16 @@ class Changeset:
         return self._signature(path)
 
     def rely_on(self, path: str) -> None:
-        """Require that a file does not change before this change is written, although this change does not
-        write it.
+        """Make the whole change fail if the file at `path` is changed before the change is written.
+
+        Callers use this for a file that the change depends on but does not write.
         """
         self._signature(path)
         self._relied_on.add(path)
 
     def relied_on(self) -> list[Write]:
-        """Return the files passed to `rely_on`, as `Write` objects that are only used to check their
-        signatures.
+        """Return a `Write` object for each file passed to `rely_on`. The caller uses these objects only to
+        check whether the files have changed, and does not write them.
         """
         return [
             Write(path, None, self._signatures[path], read=self._read.get(path)) for path in self._relied_on
@@ -119,7 +121,7 @@ class Changeset:
     def put_file(self, path: str, source: Path) -> None:
         """Use the content of another file, `source`, as the new content of the file at `path`.
 
-        The caller may delete `source` after the changeset was written.
+        The caller may delete `source` once the changeset has been written.
         """
         self._signature(path)
         self._sources[path] = source
@@ -140,7 +142,9 @@ class Changeset:
         self._relied_on |= other._relied_on
 
     def repeat(self, writes: Iterable[Write]) -> None:
-        """Add writes that were collected by an earlier changeset, including the signatures stored in them."""
+        """Add the writes from an earlier changeset. The signatures that the earlier changeset stored are
+        added, too, and are not read again from disk.
+        """
         for write in writes:
             self._signatures[write.path] = write.before
             if write.read is not None:
@@ -178,7 +182,9 @@ class Changeset:
                 raise below_file(path)
 
     def writes(self) -> list[Write]:
-        """Return the writes that this change requires. Files whose content stays the same are omitted."""
+        """Return one `Write` object for each file that must be written or deleted. Files whose text stays the
+        same are omitted.
+        """
         writes = [Write(path, None, self._signatures[path], source) for path, source in self._sources.items()]
         for path, text in self._texts.items():
             before = self._signatures[path]

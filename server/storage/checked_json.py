@@ -1,4 +1,4 @@
-"""JSON cache files that contain a checksum, with which damaged files are detected."""
+"""JSON cache files with a checksum, so that a damaged file is detected when it is read."""
 
 import hashlib
 import json

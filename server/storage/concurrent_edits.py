@@ -2,8 +2,8 @@
 
 First, the new file and the old file are swapped. Then the old file is compared with the version on which the
 change was based. If another program has saved the file in between, or is waiting to open it, the swap is
-rolled back and the request fails with status 409. The system calls are in `storage.exchange`. Files that were
-replaced are kept for a while by `storage.replaced`.
+rolled back and the request fails with status 409. The system calls are in `storage.exchange`. The module
+`storage.replaced` stores the old files for a while.
 """
 
 import errno
@@ -22,8 +22,8 @@ from server.storage.intent import Step, Write
 from server.storage.links import open_folder
 from server.storage.recovery import Recovery
 
-# Replaced files stay open, so that a rollback is possible even if .bifolio/ is deleted. At most this many are
-# open.
+# The old files stay open, so that a rollback is possible even if .bifolio/ is deleted. This is the maximum
+# number of files that are open for this purpose.
 _MAX_OPEN_FILES = 64
 
 
@@ -58,10 +58,12 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One completed swap of a new file with the old file. `former` is the old file, which is still open.
+    """One completed swap of a new file with the old file.
 
-    `former` is None after the first _MAX_OPEN_FILES swaps. `exact` means that the file at `aside` is the old
-    file itself. Otherwise it is a second link to the old file, or a copy made just before the swap.
+    `former` is the old file, which is kept open for a possible rollback. To limit the number of open files,
+    only the first _MAX_OPEN_FILES swaps of a change keep it open. For later swaps, `former` is None. `exact`
+    means that the file at `aside` is the old file itself. Otherwise it is a second link to the old file, or a
+    copy made just before the swap.
     """
 
     step: StagedFile
@@ -70,9 +72,9 @@ class Replacement:
 
     @property
     def holds_an_edit(self) -> bool:
-        """Whether another program had already replaced the target file just before the swap.
+        """Whether another program replaced the file at `target` just before the swap.
 
-        In this case, the file at `aside` is neither the old file nor the new file.
+        If so, the swap moved that program's file to `aside` instead of the old file.
         """
         expected = (self.step.before, self.step.after, None)
         return self.exact and link_mark(self.step.aside) not in expected
@@ -84,7 +86,7 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
     The old file stays open until `open_files` is closed. Raises ConflictError if another program has edited
     the file.
     """
-    step.check()  # Check first: opening the folder fails if it was deleted too.
+    step.check()  # Check before opening the folder, which may have been deleted, too.
     with open_folder(step.target.parent) as folder:
         former = open_reader(step.target, open_files) if step.before else None
         if former and not former.hold():
@@ -111,7 +113,9 @@ def replace(step: StagedFile, done: list[Replacement], open_files: ExitStack, re
 
 
 def confirm(replacement: Replacement) -> None:
-    """Raise ConflictError if the old file was edited during the swap by a program that had it open."""
+    """Raise ConflictError if the old file was edited during the swap by a program that already had the file
+    open.
+    """
     step = replacement.step
     if not (replacement.exact and step.before and os.path.lexists(step.aside)):
         return
@@ -135,12 +139,12 @@ def _put(step: StagedFile, folder: int) -> bool:
 
 @contextmanager
 def naming(*target: Path) -> Iterator[None]:
-    """Context manager: if the block raises an OSError, replace the temporary file's name in it by the
-    target's name.
+    """Context manager: if the block raises an OSError that names the temporary file, raise the same error
+    with the name of the target file instead.
     """
     try:
         yield
-    except (FileNotFoundError, FileExistsError):  # Callers check the original file name in these errors.
+    except (FileNotFoundError, FileExistsError):  # Callers need the original name.
         raise
     except OSError as error:
         if error.errno is None or not target:
@@ -182,10 +186,10 @@ def _roll_back_from_open_file(replacement: Replacement, folder: int) -> None:
 
 
 def expected_mark(write: Write, target: Path) -> FileMark | None:
-    """Return the mark that the file at `target` must have when the write replaces it.
+    """Return the mark that the file at `target` must still have when the write replaces the file.
 
     Raises ConflictError if the file's signature has changed since the file was read. If the write deletes a
-    symbolic link, the mark is that of the link itself, because the file it points to may change.
+    symbolic link, return the mark of the link itself, because the file that the link points to may change.
     """
     try:
         itself = os.lstat(target)

@@ -1,9 +1,9 @@
-"""Text of document files: creates the text for new files, and rewrites only the changed values in existing
-text.
+"""Text of document files: creates the text for new files, and changes values in existing text without
+rewriting the rest.
 
-After an edit, the text is parsed again and compared with the expected values. They can differ, for example if
-several values share a YAML anchor. In this case, the shared values are written out in full. If they still
-differ, the change is rejected.
+After an edit, the text is parsed again and compared with the expected values. The values can differ, for
+example if several attributes share a value through a YAML anchor. In this case, each attribute gets its own
+full copy of the shared value. If the values still differ, the change is rejected.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -78,7 +78,8 @@ WRITTEN_NULL = Plain("null")
 
 
 def change_text(path: str, text: str, body: str | None, changes: Mapping[str, Any]) -> str:
-    """Return a file's text with changed values for some attributes. The value REMOVE removes an attribute.
+    """Return the text of a file after some attributes were changed. `changes` maps each attribute's name to
+    its new value, or to REMOVE if the attribute is to be removed.
 
     `body` is the name of the attribute that is stored below the front matter of a Markdown file. For this
     attribute, None also removes the value, and WRITTEN_NULL writes an explicit null to the front matter.
@@ -98,10 +99,10 @@ def change_text(path: str, text: str, body: str | None, changes: Mapping[str, An
 
 
 def drop_repeated_keys(path: str, text: str, keys: Collection[KeyPath]) -> str:
-    """Remove duplicates of the given keys from a file's text. Of each key, only the last value is kept.
+    """Return the text of a file in which each of the given keys occurs only once.
 
-    Parsers use only that value. Raises ConflictError if the removal would change other values, for example
-    through aliases.
+    Only the last occurrence of each key is kept, because parsers use the last one. Raises ConflictError if
+    the removal would change other values, for example through aliases.
     """
     bom, text = (BOM, text.removeprefix(BOM)) if text.startswith(BOM) else ("", text)
     if path.endswith(MARKDOWN):
@@ -142,7 +143,7 @@ def _edit_expanded(path: str, text: str, body: str | None, changes: dict[str, An
 def _edit_file(path: str, text: str, body: str | None, changes: dict[str, Any], *, expand: bool) -> str:
     """Return a file's text with changed values.
 
-    If `expand` is set, values that share an anchor or alias are written out in full.
+    If `expand` is set, each YAML alias is replaced by a full copy of the value that it refers to.
     """
     if path.endswith(".json"):
         return edit_json(text, read_json(text), changes)
@@ -174,10 +175,9 @@ def _edit_markdown(text: str, body: str | None, changes: dict[str, Any], *, expa
 
 
 def _only_in_matter(text: str) -> bool:
-    """Whether a text can't be stored below the front matter, because it is empty or contains git conflict
-    markers.
+    """Whether a text must be stored as a value in the front matter, not below it.
 
-    Such a text is stored as a value in the front matter.
+    This is the case for an empty text and for a text with git conflict markers.
     """
     return text == "" or has_conflict(text)
 

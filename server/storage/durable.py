@@ -1,4 +1,6 @@
-"""File operations that survive a crash: after it, each file contains either its old or its new content."""
+"""File operations that survive a crash. After a crash, each file contains either its old or its new content,
+but no mixture.
+"""
 
 import errno
 import os
@@ -14,8 +16,8 @@ SYNCS_ALL = sys.platform == "linux"  # On other systems, `os.sync` may return be
 
 
 def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Create the file `temporary` with the content of `source`, through a hard link or a copy, and set its
-    mode.
+    """Create the file `temporary` with the content of `source`, and set the mode (permission bits) of
+    `temporary`. `temporary` is a hard link to `source` if possible, or else a copy.
 
     `source` is not deleted, because the change may be retried after a rollback. The caller deletes it later.
     """
@@ -28,7 +30,7 @@ def stage_file(source: Path, temporary: Path, mode: int, *, synced: bool = True)
 
 
 def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Path:
-    """Write bytes to the new file `temporary`, and set its mode.
+    """Write bytes to the new file `temporary`, and set its mode (permission bits).
 
     If that fails, the incomplete file is deleted, and OSError is raised.
     """
@@ -47,8 +49,8 @@ def stage(data: bytes, temporary: Path, mode: int, *, synced: bool = True) -> Pa
 
 
 def mode_of_new(path: Path) -> int:
-    """Return the mode that new files have by default. To find it, create a file at `path` and delete it
-    again.
+    """Return the mode (permission bits) that new files have by default. To determine it, create a file at
+    `path` and delete the file again.
 
     The umask is not read directly, because a process can read its umask only by changing it. That would
     affect files that other threads create at the same time.
@@ -77,7 +79,9 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def make_once(path: Path, data: bytes) -> None:
-    """Create a file atomically that only its owner can read. If the file exists, it is not changed."""
+    """Create a file atomically, unless a file exists at `path`. Only the owner can read the new file. An
+    existing file is not changed.
+    """
     staged = _stage_private(path.parent, data)
     try:
         os.link(staged, path)
@@ -113,9 +117,9 @@ def _stage_private(folder: Path, data: bytes) -> Path:
 
 
 def back_up(target: Path, backup: Path) -> None:
-    """Create a second name, `backup`, for a file or symbolic link.
+    """Create a backup of a file or symbolic link at the path `backup`.
 
-    This is a hard link if possible, or else a copy.
+    The backup is a hard link to the original if possible, or else a copy.
     """
     try:
         os.link(target, backup, follow_symlinks=False)
@@ -171,7 +175,9 @@ def make_folders(folder: Path) -> list[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the list of names in a folder to disk. Otherwise a crash could undo renames in the folder."""
+    """Sync a folder's directory entries to disk. Otherwise a crash could undo the renaming of files in the
+    folder.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

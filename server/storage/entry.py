@@ -1,4 +1,4 @@
-"""Entry: what was read from one file (a document, problems, or both)."""
+"""Entry: the result of reading one file (a document, problems, or both)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,8 +39,8 @@ class Entry:
         return self.document is None and any(p.severity == "error" for p in self.problems)
 
 
-# The size of an image in pixels and its resized variants (formats). Each is None if the file is not an image,
-# or if it has not been computed yet.
+# An image's width and height in pixels, and its resized variants (formats). Each of the two is None if the
+# file is not an image, or if it has not been computed yet.
 ImageFacts = tuple[ImageSize | None, dict[str, Any] | None]
 NO_FACTS: ImageFacts = (None, None)
 # (path, modified in seconds since 1970) → (createdAt, updatedAt)

@@ -1,4 +1,4 @@
-"""System calls that replace a file and preserve the old file for a comparison.
+"""System calls that replace a file and preserve the old file, so that the old file can be compared later.
 
 Another program may save a file between the last check and the replacement. Therefore renameat2 swaps the new
 file and the old file atomically, and the old file is checked after the swap. If renameat2 is not available,
@@ -80,10 +80,11 @@ def move_aside(target: Path, folder: int, aside: Path) -> bool:
 
 
 class Reader:
-    """A file that is open for reading, and that detects whether other programs write to it in place.
+    """A file that is open for reading. On Linux, the reader can detect whether another program is writing to
+    the file in place.
 
-    On Linux, it can acquire a lease from the kernel. If another program then opens the file for writing, that
-    program has to wait until `release` is called or the file is closed.
+    To do so, the reader acquires a lease on the file from the kernel. If another program then opens the file
+    for writing, that program has to wait until `release` is called or the file is closed.
     """
 
     def __init__(self, file: BufferedReader) -> None:
@@ -117,10 +118,10 @@ class Reader:
 
     @property
     def has_waiting_writer(self) -> bool:
-        """Whether another program is waiting to open the file for writing.
+        """Whether another program has tried to open the file for writing since the lease was acquired.
 
-        Also True if that program has already opened the file, because the kernel ends a lease after a
-        timeout.
+        That program is either still waiting or has already opened the file, because the kernel ends a lease
+        after a timeout.
         """
         return self._held and fcntl.fcntl(self.file.fileno(), fcntl.F_GETLEASE) != fcntl.F_RDLCK
 
@@ -161,8 +162,8 @@ def open_reader(path: Path, held: ExitStack) -> Reader | None:
 
 
 def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
-    """Whether a file or symbolic link still has the mark `before` and the content `data`, and nobody is
-    writing it.
+    """Whether a file or symbolic link still has the mark `before` and the content `data`, and no program has
+    the file open for writing.
 
     The bytes are compared because an edit within the same clock tick may leave size and mtime unchanged. If
     `data` is None, the bytes are not compared.
@@ -176,8 +177,8 @@ def is_unchanged(path: Path, before: FileMark, data: bytes | None) -> bool:
 
 
 def _rename(source: tuple[str, int], target: tuple[str, int], flags: int) -> bool:
-    """Call the system call renameat2 with `flags`. Return False if the system does not support it. Raises
-    OSError.
+    """Rename a file with the system call renameat2 and the given `flags`. Return False if the system does not
+    support it. Raises OSError.
     """
     if _renameat2 is None:
         return False

@@ -15,16 +15,16 @@ _POLL_INTERVAL_S = 0.001
 
 
 class FileLock:
-    """Exclusive lock on one file or folder. Two FileLock objects for one path exclude each other, even in one
-    process.
+    """Exclusive lock on one file or folder. Two FileLock objects for the same path exclude each other, even
+    in the same process.
 
     A FileLock object must be used by only one thread. Its `descriptor` is -1 while it is not locked.
     """
 
     def __init__(self, path: Path, *, is_folder: bool = False) -> None:
-        """Prepare a lock on `path`. If the file does not exist, it is created when the lock is acquired.
+        """Create a lock on `path`, which is not acquired yet.
 
-        A missing folder is not created.
+        When the lock is acquired, a missing file is created, but a missing folder is not.
         """
         self.path, self.descriptor = path, -1
         self._flags = os.O_RDONLY if is_folder else os.O_RDWR | os.O_CREAT
@@ -89,8 +89,8 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _close_inherited() -> None:
-    """Close all inherited locks in a newly forked child process. Otherwise it would share them with its
-    parent.
+    """Close all locks that a newly forked child process has inherited. Otherwise the child process would
+    share the locks with its parent process.
     """
     for lock in tuple(_held):
         lock.close()

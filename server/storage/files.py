@@ -1,8 +1,8 @@
-"""Search for all files in a site's folders. It lists each file's signature, so that changed files are found
-without reading them.
+"""Search for all files in a site's folders. The result contains each file's signature, so a later search can
+detect changed files without reading them.
 
-A symbolic link is followed if the rules in `storage.links` allow its target. A link that is broken, circular
-or not allowed becomes a problem. An unreadable folder also becomes a problem.
+A symbolic link is followed if the rules in `storage.links` allow its target. A problem is reported for each
+link that is broken, circular or not allowed, and for each unreadable folder.
 """
 
 import os
@@ -26,10 +26,10 @@ DIGEST_BYTES = 16
 # Raised if the file is missing, or if one of its parent folders has become a file.
 MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError)
 
-# mtime in ns, size in bytes, inode, ctime in ns. Programs can set the mtime to an earlier time, but not the
-# ctime.
+# mtime in ns, size in bytes, inode, ctime in ns. The ctime is included because programs can set the mtime to
+# an earlier time, but not the ctime.
 Signature = tuple[int, int, int, int]
-# A signature without the ctime, because renaming or linking a file changes its ctime.
+# The same without the ctime, because renaming a file or creating a hard link to it changes the ctime.
 FileMark = tuple[int, int, int]
 
 
@@ -49,13 +49,14 @@ class Walk:
     def digest(self) -> int:
         """Return a hash of all paths and signatures that were found.
 
-        Hashes can be compared only between processes that were forked from the same parent.
+        Python hashes strings differently in each process, so hashes can be compared only between processes
+        that were forked from the same parent.
         """
         return sum(map(hash, self.files.items())) + hash(tuple(self.unread))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Support fast pickling: the walk is stored as few objects, which makes unpickling three times as
-        fast.
+        """Support fast pickling: a walk is pickled as a few large objects, which makes unpickling three times
+        as fast.
         """
         numbers = list(chain.from_iterable(self.files.values()))
         return _walk_of, ("\0".join(self.files), numbers, self.problems, self.unread)
@@ -109,7 +110,7 @@ def below_file(path: str) -> ConflictError:
 
 
 def digest_of(data: bytes) -> bytes:
-    """Return a digest of some bytes. The digest has DIGEST_BYTES bytes."""
+    """Return a digest of `data`. The digest is DIGEST_BYTES bytes long."""
     return blake2b(data, digest_size=DIGEST_BYTES).digest()
 
 
@@ -132,9 +133,10 @@ def file_mark_of(path: Path) -> FileMark | None:
 
 
 def link_mark(path: Path) -> FileMark | None:
-    """Return the mark of a file, or of a symbolic link itself.
+    """Return the mark (mtime, size and inode) of a file. For a symbolic link, return the mark of the link
+    itself.
 
-    Return None if it is missing. Raises OSError.
+    Return None if the file is missing. Raises OSError.
     """
     try:
         return file_mark(os.lstat(path))
@@ -160,8 +162,8 @@ def is_utf_8(name: str) -> bool:
 
 
 def is_skipped(path: str) -> bool:
-    """Whether files at a path are not read: the path is not valid UTF-8, or contains an ignored name such as
-    `.git`.
+    """Whether Bifolio ignores the file at a path, because the path is not valid UTF-8, or because it contains
+    an ignored name such as `.git`.
     """
     return not is_utf_8(path) or any(map(ignored, path.split("/")))
 
@@ -270,10 +272,10 @@ def _is_below(path: str, top: str) -> bool:
 
 
 def needs_walk(root: Path, paths: Iterable[str], problems: Iterable[Problem]) -> bool:
-    """Whether all folders must be searched to find the changes at these paths.
+    """Whether all folders must be searched to find out what has changed at these paths.
 
     This is necessary for symbolic links, special files, paths that are not UTF-8, and paths near the
-    `problems` from the last search. Otherwise checking the paths is enough.
+    `problems` from the last search. For all other paths, it is enough to check only these paths.
     """
     odd = [problem.path for problem in problems]
     return any(

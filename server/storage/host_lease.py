@@ -1,9 +1,10 @@
 """Host lease: allows only one machine at a time to serve a site's folder on a network file system.
 
-File locks work only within one kernel. Between machines, a lease file in .bifolio/ is used instead. A server
-renews its lease regularly, and as long as it does, servers on other machines fail to start. The lease
-contains the kernel's id, so all containers on one machine share it. If a lease is not renewed, it expires.
-This happens if the machine has crashed, or if the folder is a copy of a served folder.
+File locks exclude only processes on the same machine. To exclude other machines, a server writes a lease file
+in .bifolio/ and renews it regularly. As long as the lease is renewed, servers on other machines fail to
+start. The lease contains the id of the machine's kernel, so all containers on one machine share the lease. If
+a lease is not renewed for a while, it expires. This happens if the machine has crashed, or if the folder is a
+copy of a served folder.
 """
 
 import json
@@ -24,7 +25,8 @@ log = logging.getLogger("bifolio")
 FILE = "host.json"  # in .bifolio/
 RENEWAL_INTERVAL_S = 2.0
 LEASE_TTL_S = 7.0  # A lease expires after this time without renewal.
-# If another machine has started at the same time, it writes its lease file within this time.
+# After writing the lease file, a server waits this long for the lease file of a machine that has started at
+# the same time.
 CONTEST_DELAY_S = 0.5
 _POLL_INTERVAL_S = 0.1
 # Records have a fixed size and are overwritten in place, so no other machine can read an incomplete record.
@@ -68,8 +70,8 @@ class HostLease:
     def held(self, *, is_wanted: bool) -> Iterator[Callable[[], float | None]]:
         """Context manager: if `is_wanted` is set, acquire the lease, and release it at the end of the block.
 
-        Yield the method `renew`, which must be called regularly. Raises SetupError if another machine holds
-        the lease.
+        Yield the method `renew`, which the caller must call regularly. Raises SetupError if another machine
+        holds the lease.
         """
         if is_wanted:
             self.take()

@@ -1,4 +1,5 @@
-"""Record of intent: the list of file changes that one write will make. It is stored before any file changes.
+"""Record of intent: the list of file changes that one write is about to make. It is stored before the first
+file is changed.
 
 After a crash, recovery uses the record to finish the write or roll it back.
 """

@@ -40,7 +40,7 @@ _MAX_SINGLE_SYNCS = 100  # For more files, one sync of the whole system is faste
 
 
 class _RollbackFailed(Exception):
-    """Error if both a change and its rollback have failed. Recovery will restore the files later."""
+    """Raised if both a change and its rollback have failed. Recovery will restore the files later."""
 
 
 class Journal:
@@ -110,7 +110,8 @@ class Journal:
             self._target(write)
 
     def commit(self, writes: list[Write], permit: Callable[[], None] | None = None) -> None:
-        """Apply either all writes or none of them. They count as one write. Requires the site's write lock.
+        """Apply either all writes or none of them. Together, they count as one write to the site. Requires
+        the site's write lock.
 
         `permit` is called just before the first file is replaced, and again after the last file was replaced.
         It can raise an ApiError to abort the change.
@@ -195,9 +196,9 @@ class Journal:
         return self._mode_of_new
 
     def _record(self, staged: list[StagedFile]) -> Path:
-        """Write the record of intent for the staged files, and return its path.
+        """Write the record of intent for the staged files, and return the record's path.
 
-        It is synced to disk only if there are several files.
+        The record is synced to disk only if there are several files.
         """
         steps = [step.as_step(self.root) for step in staged]
         path = self.folder / f"{self._name()}{RECORD_SUFFIX}"
@@ -207,10 +208,10 @@ class Journal:
         return path
 
     def _replace_counted(self, staged: list[StagedFile], record: Path, permit: Callable[[], None]) -> None:
-        """Increment the site's number of writes, then replace the files.
+        """Increment the number of writes to the site, then replace the files.
 
-        The number is incremented first, because it tells other processes that some of the files may already
-        be replaced.
+        Other processes check this number to find out that files may have been replaced. Therefore it is
+        incremented before the first file is replaced. If the change fails, the number is reset.
         """
         number = self.lock.number
         self.lock.count(number + 1)
@@ -243,7 +244,8 @@ class Journal:
     def _undo(self, done: list[Replacement], record: Path, error: Exception) -> None:
         """Roll back the files that were already replaced.
 
-        The record of intent is renamed first, so that recovery after a crash also rolls back.
+        Before that, rename the record of intent. If this process crashes during the rollback, recovery then
+        continues the rollback instead of finishing the write.
         """
         with suppress(FileNotFoundError):  # Another program deleted .bifolio/.
             record.rename(record.with_suffix(UNDONE_SUFFIX))

@@ -81,7 +81,7 @@ def _is_plain(folder: str) -> bool:
 
 
 def may_lead(path: str, target: str) -> bool:
-    """Whether a symbolic link at `path` is allowed to point to `target`. Both are relative to the site."""
+    """Whether a symbolic link at `path` may point to `target`. Both paths are relative to the site."""
     parts = target.split("/")
     if any(part.startswith(".") for part in parts):
         return False
@@ -109,8 +109,7 @@ def inner_path(real: str, top: str) -> str | None:
 
 
 def _check_opened(descriptor: int, full: str, top: str, path: str) -> None:
-    """Raise OSError if an open file must not be served as the file at `path`, because it is the target of a
-    link.
+    """Raise OSError if the open file was reached through a symbolic link that the rules do not allow.
 
     The check uses the file's descriptor. Therefore it remains valid if a link replaces the file later.
     """

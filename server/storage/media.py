@@ -32,7 +32,7 @@ DESCRIBED_FIELDS = ("name", "alternativeText", "caption", "focalPoint", "width",
 REPLACED_KEY = "formats"
 
 _OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
-# Types missing from the table in some or all Python versions.
+# Media types that Python's `mimetypes` lacks in some or all Python versions.
 _EXTRA_TYPES = {
     "image/webp": "webp", "image/avif": "avif", "image/heic": "heic", "image/heif": "heif",
     "image/jpeg": "jfif", "image/png": "apng", "image/vnd.adobe.photoshop": "psd",
@@ -61,7 +61,9 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name. It is the same on all machines."""
+    """Return the media type for a file name. Unlike Python's `mimetypes`, the result is the same on all
+    machines.
+    """
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
@@ -71,11 +73,12 @@ def ending_of(mime: str) -> str:
 
 
 def true_ending(content: Path, ending: str) -> str:
-    """Return the correct file name extension for an uploaded file. `ending` is the extension that it has.
+    """Return the correct file name extension for an uploaded file. `ending` is the extension in the name
+    under which the file was uploaded.
 
-    If either the extension or the content is that of an image, and they do not match, the extension is
-    determined from the content. Otherwise `ending` is returned, because the first bytes of other files do not
-    determine their type reliably. If `ending` is empty, the extension is always determined from the content.
+    If `ending` is not empty, it is returned, unless it contradicts the content and one of the two is that of
+    an image. Then the extension is determined from the content. For other files, the first bytes do not
+    determine the type reliably. If `ending` is empty, the extension is always determined from the content.
     """
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):
@@ -94,9 +97,10 @@ def upload_path(path: str) -> str | None:
 
 
 def media_key(path: str) -> str | None:
-    """Return the name of a media file in documents and URLs, or None if the file is not in content/uploads/.
+    """Return the name that identifies a media file in documents and URLs, or None if the file is not in
+    content/uploads/.
 
-    It is the path relative to content/uploads/, in Unicode NFC.
+    The name is the path relative to content/uploads/, in Unicode NFC.
     """
     inside = upload_path(path)
     return compose(inside) if inside else None
@@ -189,9 +193,9 @@ def stored_media(
 
 
 def stored_object(media: Mapping[str, Document], key: str) -> StoredObject | None:
-    """Return the bucket object for a media file, or for one of its resized variants.
+    """Return the object in the bucket for a media file, or for one of its resized variants.
 
-    `key` is the name in the file's URL. Return None if the content is not in a bucket.
+    `key` is the name in the file's URL. Return None if the file's content is not in a bucket.
     """
     if key in media:
         return object_of(media[key].get("provider_metadata"))

@@ -30,24 +30,25 @@ _FORMAT_VERSION = 8
 _STAMP_PREFIX = bytes(8)  # Prefix of a block that contains a stamp.
 BLOCK_ENTRIES = 250
 _CHECKSUM_BYTES = 16  # Checksum before each block. It detects damage, not forgery.
-# For this long after a change, a file can change again without getting a different signature.
+# If a file changes again within this time after a change, its signature may stay the same.
 RACY_WINDOW_NS = 2_000_000_000
 
 
-# A digest of a content type's options, and a digest of each of its attributes, in order.
+# The form of a content type: a digest of its options, and a digest of each of its attributes, in order.
 Form = tuple[bytes, dict[str, bytes]]
-# What cached entries depend on besides their files: a digest of the settings, and the form of each content
-# type by uid.
+# Everything except the files that cached entries depend on: a digest of the settings, and the form of each
+# content type by uid.
 Stamp = tuple[bytes, dict[str, Form]]
 
 
 @dataclass(frozen=True, slots=True)
 class Usable:
-    """Which cached entries are still valid after a schema change.
+    """Rule that decides which cached entries are still valid under the current schema.
 
-    `added` contains the uid of each content type whose entries are valid, with the values of its new
-    attributes by position in a row. `claimant` returns the uid of the content type to which a path belongs.
-    It is None if the schema has not changed. Only in that case are entries with problems valid.
+    `added` contains the uid of each content type whose cached entries can still be used. If attributes were
+    added to the type since then, it also contains their values for the cached rows, by the attribute's
+    position in the row. `claimant` returns the uid of the content type to which a path now belongs. If the
+    schema has not changed, `claimant` is None, and entries with problems are valid, too.
     """
 
     added: Mapping[str, Mapping[int, Any]]
@@ -59,24 +60,24 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class CachedEntry:
-    """An entry with the time when its file was read, in nanoseconds since 1970."""
+    """An entry, and the time at which its file was read, in nanoseconds since 1970."""
 
     entry: Entry
     at: int
 
     @property
     def settled(self) -> bool:
-        """Whether the content of the file is certainly unchanged as long as its signature is unchanged.
+        """Whether the same signature guarantees that the content of the file is the same.
 
-        This is true if the file was read some time after its last change.
+        This is the case if the file was read more than RACY_WINDOW_NS after its last change.
         """
         signature = self.entry.signature
         return signature is not None and last_change(signature) + RACY_WINDOW_NS < self.at
 
 
 def pack(entries: Iterable[CachedEntry]) -> bytes:
-    """Serialize entries as one block of bytes: first their metadata, then the rows with the documents'
-    values.
+    """Serialize entries as one block of bytes: first the metadata of all entries, then the rows with the
+    documents' values.
     """
     without: list[Any] = []
     groups: dict[str, list[tuple[CachedEntry, Document]]] = defaultdict(list)
@@ -120,7 +121,7 @@ def _other_path(one: CachedEntry, document: Document) -> str:
 def pack_in_blocks(entries: Iterable[CachedEntry]) -> Iterator[bytes]:
     """Serialize entries in blocks of at most BLOCK_ENTRIES entries.
 
-    A block is larger if the rows of more documents are already packed together.
+    Documents whose rows are already packed together stay in one block, even if that block is larger.
     """
     for packed, group in groupby(entries, key=lambda one: one.entry.document and one.entry.document.packed):
         if packed:
@@ -137,8 +138,8 @@ def unpack(block: bytes, types: Mapping[str, Type]) -> Iterator[CachedEntry]:
 def _unpack(
     block: bytes, types: Mapping[str, Type], usable: Usable | None = None
 ) -> Iterator[CachedEntry | None]:
-    """Deserialize the entries in a block. If `usable` is given, yield None for each entry that is not valid
-    any more.
+    """Deserialize the entries in a block. If `usable` is given, yield None instead of each entry that is no
+    longer valid.
     """
     try:
         begin = 8 + int.from_bytes(block[:8], "big")
@@ -164,7 +165,7 @@ def _unpack(
 
 
 def frame(block: bytes) -> bytes:
-    """Return a block with its length before it, so that several blocks can be written to one file."""
+    """Return a block, preceded by its length, so that several blocks can be written to one file."""
     return len(block).to_bytes(8, "big") + block
 
 
@@ -178,12 +179,12 @@ EMPTY_BLOCK = pack(())
 
 
 class ParseCache:
-    """The parse cache of one site: a file with blocks of entries. If it has several entries for a path, the
-    last is used.
+    """The parse cache for one site: a file with blocks of entries. If the file contains several entries for a
+    path, the last one is used.
 
-    A stamp before the blocks describes the settings and the schema under which the entries were read. The
-    function `usable` compares a stamp with the current settings and schema, and returns which entries are
-    still valid.
+    Each stamp in the file describes the settings and the schema under which the entries in the blocks after
+    it were read. The function `usable` compares a stamp with the current settings and schema, and returns
+    which of these entries are still valid.
     """
 
     def __init__(self, path: Path, stamp: Stamp, usable: Callable[[Stamp], Usable]) -> None:
@@ -230,7 +231,7 @@ class ParseCache:
         data = b"".join(len(block).to_bytes(8, "big") + xxh3_128_digest(block) + block for block in blocks)
         try:
             with FileLock(self.path.with_suffix(".lock")).held() as is_held:
-                if is_held:  # Otherwise another process is writing.
+                if is_held:  # Otherwise another process is writing to the cache file.
                     self._write(data)
                     self._last = self._stamp
         except OSError:
@@ -272,14 +273,14 @@ def _read_block(file: BinaryIO) -> bytes | None:
     return block if len(block) == length and xxh3_128_digest(block) == checksum else None
 
 
-# The cache saves 5 ms in each load after the first.
+# The @cache saves 5 ms each time a site is loaded again.
 @cache
 def _fingerprint() -> bytes:
-    """Return a digest of the server's code and the Python version. If it has changed, all cached entries are
-    invalid.
+    """Return a digest of the server's code and the Python version. When the digest changes, all cached
+    entries become invalid.
 
-    The first call takes 13 ms. Later calls return the same digest, even if the server's files were replaced
-    since then.
+    The first call takes 13 ms. Later calls in the same process return the same digest, even if the server's
+    files have been replaced in the meantime.
     """
     package = Path(__file__).parent.parent
     code = sorted((str(p), p.stat().st_mtime_ns) for p in package.rglob("*.py"))

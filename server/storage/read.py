@@ -32,8 +32,9 @@ def parse(
     SyntaxProblem.
 
     `body` is the name of the attribute that is stored below the front matter of a Markdown file. A byte order
-    mark is ignored. If a key occurs several times in YAML or TOML, the last value is used, as in site
-    generators, and the repeated key is added to `repeats`. The positions of values are added to `positions`.
+    mark is ignored. If a key occurs several times in YAML or TOML, the last value is used, as most site
+    generators do, and the repeated key is appended to `repeats`. The positions of values are stored in
+    `positions`.
     """
     text = text.removeprefix(BOM)
     repeats = [] if repeats is None else repeats
@@ -58,7 +59,7 @@ def _split(text: str) -> frontmatter.Parts:
     try:
         parts = frontmatter.split(text)
     except SyntaxProblem:
-        check_conflict(text)  # Report a git conflict instead if it is the cause.
+        check_conflict(text)  # If the cause is a git conflict, report the conflict instead.
         raise
     check_conflict_in_body(text, len(text) - len(parts.rest))
     return parts
@@ -70,10 +71,10 @@ def read_data(
     positions: Positions | None = None,
     repeats: list[RepeatedKey] | None = None,
 ) -> Tree:
-    """Parse a JSON, TOML or YAML file. The file name extension determines which of the formats is expected.
+    """Parse a JSON, TOML or YAML file. The file name extension determines the format.
 
-    In JSON, a repeated key raises SyntaxProblem. In the other formats, it is added to `repeats`. The
-    positions of values are added to `positions`, except for JSON.
+    In JSON, a repeated key raises SyntaxProblem. In the other formats, a repeated key is appended to
+    `repeats`, and the positions of values are stored in `positions`.
     """
     if path.endswith(".json"):
         return read_json(text)
@@ -91,10 +92,11 @@ def read_text(root: Path, path: str) -> tuple[str, Signature]:
 
 
 def read_bytes(root: Path, path: str, tries: int = 5) -> tuple[bytes, Signature]:
-    """Read a file. Return its bytes, and the signature that the file had at that time.
+    """Read a file. Return its bytes, and the signature that the file had when it was read.
 
-    If another program writes to the file at the same time, reading is retried, with up to `tries` attempts in
-    total. Raises OSError. Raises SyntaxProblem for a special file, or a file larger than MAX_FILE_BYTES.
+    If another program is writing to the file at the same time, reading is retried, with up to `tries`
+    attempts in total. Raises OSError. Raises SyntaxProblem for a special file, or for a file larger than
+    MAX_FILE_BYTES.
     """
     for attempt in range(tries):
         with open(open_file(root, path), "rb") as file:
@@ -132,17 +134,20 @@ def decode(data: bytes) -> str:
 
 
 def refuse_empty(text: str) -> None:
-    """Raise SyntaxProblem if a document file is empty.
+    """Raise SyntaxProblem if the text of a document file is empty.
 
-    Another program is probably writing such a file, or a crash has truncated it. If it were served as an
-    empty document, the next write would lose the document's values.
+    A document file is usually empty because another program is still writing it, or because a crash has
+    truncated it. If the file were served as an empty document, the next write would overwrite the document's
+    values.
     """
     if not text:
         raise SyntaxProblem("the file is empty", 1, "write the document, or delete the file", 1)
 
 
 def refuse_unreadable(path: str, text: str) -> None:
-    """Raise PayloadTooLargeError if a text for a file at `path` exceeds the limits for reading."""
+    """Raise PayloadTooLargeError if a text for the file at `path` is so large that Bifolio could not read it
+    again.
+    """
     if len(text) <= MAX_NODES:  # A value has at least one character, so a short text can't exceed MAX_NODES.
         return
     try:

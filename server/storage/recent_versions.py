@@ -1,9 +1,10 @@
-"""Store of recently replaced versions of documents. They are needed to merge changes that are based on them.
+"""Store of recently replaced versions of documents. When a client sends a change that is based on an older
+version, that version is needed for the merge.
 
-A client identifies the version on which its change is based only by an entity tag. Therefore the server
-stores the values of recent versions in .bifolio/cache/versions/, which only the owner of the files can read.
-When this folder is full, it is renamed to versions.before, and the previous versions.before is deleted. A
-version that is incomplete because of a crash is ignored.
+The client identifies the older version only by its entity tag. Therefore the server stores the values of
+recent versions in .bifolio/cache/versions/, which only the owner of the files can read. When this folder is
+full, it is renamed to versions.before, and the previous versions.before is deleted. A version that is
+incomplete because of a crash is ignored.
 """
 
 import os
@@ -27,11 +28,13 @@ FOLDER_BYTES = 32 * 1024 * 1024  # A folder is full if it contains this many byt
 FOLDER_VERSIONS = 20_000  # A folder is full if it contains this many versions.
 MAX_VERSION_BYTES = 4 * 1024 * 1024  # Larger versions are not stored.
 BATCH_VERSIONS = 1000  # At most this many versions, or about MAX_VERSION_BYTES, are written at a time.
-_ROW = Struct("=16sQQQ")  # document key, then offset, length and checksum of its values in the data file
+_ROW = Struct(
+    "=16sQQQ"
+)  # a key for the document, then the offset, length and checksum of its values in the data file
 
 
 class RecentVersions:
-    """Recently replaced versions of the documents in one site. The method `keep` requires the site's write
+    """The recently replaced versions of the documents in one site. Calling `keep` requires the site's write
     lock.
     """
 
@@ -39,7 +42,7 @@ class RecentVersions:
         self.root, self.most_bytes, self.most = root, most_bytes, most
 
     def keep(self, documents: Iterable[Document], schema: Schema) -> None:
-        """Store versions of documents that are about to be replaced.
+        """Store the current versions of documents that are about to be replaced.
 
         Versions larger than MAX_VERSION_BYTES are not stored. Disk errors are ignored.
         """
@@ -113,12 +116,12 @@ def _key(type_: Type, document_id: str, locale: str, schema: Schema) -> bytes:
     return xxh3_128_digest(repr((_shape(type_, schema), document_id, locale)).encode(errors="surrogatepass"))
 
 
-# For a change to a file on disk, the cache saves 36 of 680 µs.
+# When a file on disk has changed, this cache reduces the time to process it from 680 to 644 µs.
 @lru_cache(maxsize=64)
 def _shape(type_: Type, schema: Schema) -> bytes:
-    """Return a digest of a content type's attributes and the components in them.
+    """Return a digest of a content type's attributes, including the attributes of its components.
 
-    A stored version is used only if this digest is the same as when it was stored.
+    A stored version is used only if this digest is the same as when the version was stored.
     """
     shapes: dict[str, str] = {}
     waiting = [type_.uid]

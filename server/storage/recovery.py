@@ -1,10 +1,10 @@
 """Recovery after a crash: finishes or rolls back writes that were interrupted. Requires the site's write
 lock.
 
-If the record of intent of a write is complete, the write is finished. If a rollback of the write had already
-begun, it is rolled back. New files in the journal that are in no record are deleted. Edits by other programs
-are preserved, either at the edited file's path or in .bifolio/unsaved/. The old files that a write has
-replaced are kept for a while (`storage.replaced`).
+If the record of intent for a write is complete, the write is finished. If a rollback of the write had already
+begun, the rollback is finished instead. New files in the journal that no record mentions are deleted. Edits
+by other programs are preserved, either at the edited file's path or in .bifolio/unsaved/. The module
+`storage.replaced` stores the old files that a write has replaced for a while.
 """
 
 import os
@@ -25,7 +25,7 @@ UNDONE_SUFFIX = ".undone"  # suffix of the record of a write that is being rolle
 
 
 class Recovery:
-    """Recovery of the interrupted writes in the folder `journal` of the site at `root`."""
+    """Recovery from the interrupted writes in the folder `journal` of the site at `root`."""
 
     def __init__(self, root: Path, journal: Path) -> None:
         self.root, self.journal = root, journal
@@ -50,7 +50,8 @@ class Recovery:
     def unsaved(self) -> list[str]:
         """Return the paths of the files in .bifolio/unsaved/.
 
-        They contain edits and writes that were replaced by a change made at the same time.
+        Each of them contains an edit or a write that would have been lost because the same file was changed
+        at the same time.
         """
         aside = self.journal.parent / UNSAVED_FOLDER
         paths = (path.relative_to(aside).as_posix() for path in aside.rglob("*") if path.is_file())
@@ -86,11 +87,11 @@ class Recovery:
             return self._swap(step, target_mark) if remove else 0
         if aside_mark == step.before or aside_mark == step.after == target_mark:
             return 0  # This file is finished: `aside` is the old file, or a second name for the new one.
-        if target_mark not in (step.before, step.after):  # The edit by another program stays in place.
+        if target_mark not in (step.before, step.after):  # Another program has edited the target.
             self.replaced.put_aside(aside, step.target)
             return 0
-        # Either the file was not replaced yet, or `aside` is an edit that the swap moved there. In both
-        # cases, swap both files.
+        # Either the file has not been replaced yet, or the swap has moved another program's edit to
+        # `aside`. In both cases, swap the two files.
         done = self._swap(step, target_mark)
         if aside_mark != step.after and target_mark == step.after and target_mark and os.path.lexists(aside):
             self.replaced.put_aside(aside, step.target)

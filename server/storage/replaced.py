@@ -1,8 +1,8 @@
-"""Old files that recent writes have replaced. They are kept in .bifolio/replaced/ for RETENTION_S seconds.
+"""Old files that were replaced by recent writes. They are kept in .bifolio/replaced/ for RETENTION_S seconds.
 
-If a program has a file open while a write replaces it, the program saves its edit to the old file, which is
-no longer in the content folder. Therefore, before an old file is deleted, it is compared with its expected
-content. If it was edited, it is moved to .bifolio/unsaved/ instead.
+If a program has a file open while a write replaces it, the program may later save an edit to the old file,
+which is no longer in the content folder. Therefore, before an old file is deleted, it is compared with its
+expected content. If it was edited, it is moved to .bifolio/unsaved/ instead.
 """
 
 import logging
@@ -20,12 +20,12 @@ from server.storage.intent import Step, read_intent
 log = logging.getLogger("bifolio")
 
 UNSAVED_FOLDER = "unsaved"  # folder name in .bifolio/
-RETENTION_S = 2.0  # Longer than any program needs between finding a file by its name and opening it.
+RETENTION_S = 2.0  # Longer than any program needs between looking up a file's name and opening the file.
 _DONE_SUFFIX = ".kept"  # suffix of the record of a finished write
 
 
 class ReplacedFiles:
-    """The replaced files in one site. `journal` is the site's folder .bifolio/journal/."""
+    """The replaced files from one site. `journal` is the site's folder .bifolio/journal/."""
 
     def __init__(self, journal: Path) -> None:
         self.journal = journal
@@ -34,8 +34,8 @@ class ReplacedFiles:
         self._swept_ns = 0  # the mtime of the folder at the last sweep
 
     def keep(self, record: Path, asides: Iterable[str]) -> None:
-        """Move the record of intent of a finished write to this folder, then the old files `asides` from the
-        journal.
+        """Move the record of intent for a finished write to .bifolio/replaced/, then move the write's old
+        files, whose names are in `asides`, from the journal to the same folder.
 
         Raises OSError. The record is moved first, so that `names` includes the old files even if this process
         is killed before it has moved them.
@@ -73,7 +73,7 @@ class ReplacedFiles:
         self._due_at, self._swept_ns = float("inf"), self._changed_ns()
         for record in self._records():
             with suppress(OSError):  # Another process may be sweeping at the same time.
-                # If the clock was set back, files must not be retained for hours.
+                # A negative age means that the clock was set back. Otherwise files could be kept for hours.
                 is_young = 0 <= time.time() - record.stat().st_ctime < retention_s
                 released = [not is_young and self._release(step) for step in read_intent(record) or ()]
                 if all(released):
@@ -82,9 +82,9 @@ class ReplacedFiles:
             self._due_at = time.monotonic() + RETENTION_S
 
     def put_aside(self, file: Path, path: str) -> None:
-        """Move an edited file to .bifolio/unsaved/ and log this.
+        """Move an edited file to .bifolio/unsaved/, and log a warning.
 
-        `path` is the path that it had in the site.
+        `path` is the path that the file had in the site.
         """
         kept = put_aside(self.journal.parent, file, path)
         log.warning("%s was edited during a write; the other version is in %s", path, kept)
@@ -110,7 +110,8 @@ class ReplacedFiles:
 
 
 def put_aside(state: Path, file: Path, path: str) -> Path:
-    """Move a file to .bifolio/unsaved/, and return its new path. If this path exists, a number is appended.
+    """Move a file to .bifolio/unsaved/, and return its new path. If a file with the same name exists there, a
+    number is appended to the name.
 
     `state` is the site's folder .bifolio/, and `path` is the path that the file had in the site. Raises
     OSError.

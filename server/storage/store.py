@@ -1,4 +1,4 @@
-"""File store: reads a file, and returns the document in it and a list of problems."""
+"""File store: reads a file, and returns the document that it contains and a list of problems."""
 
 import logging
 import os
@@ -59,7 +59,9 @@ class Store:
         self.layout = Layout(schema, settings)
 
     def timed(self, timestamps: Timestamps) -> "Store":
-        """Return a copy of this store with a different source of timestamps for files that set none."""
+        """Return a copy of this store that uses a different source of timestamps. This source is used for
+        files that do not set createdAt or updatedAt.
+        """
         other = copy(self)
         other.timestamps = timestamps
         return other
@@ -76,10 +78,11 @@ class Store:
         return created, updated
 
     def owner(self, path: str, exists: Callable[[str], bool]) -> str:
-        """Return the path of the file that has an entry for the file at `path`, usually the same path.
+        """Return the path of the file whose entry depends on the file at `path`. Usually this is `path`
+        itself.
 
-        The description of a media file has no entry of its own, so the path of the media file is returned.
-        `exists` returns whether a file exists.
+        The description of a media file has no entry of its own, so for a description, return the path of the
+        media file. `exists` is a function that returns whether a file exists.
         """
         if path.endswith(SIDECAR_SUFFIX) and upload_path(path):
             described = path.removesuffix(SIDECAR_SUFFIX)
@@ -149,7 +152,8 @@ class Store:
         described: bytes = b"",
         beside: Signature | None = None,
     ) -> Entry:
-        """Return the entry for a media file. `facts` contains an image's dimensions and resized variants.
+        """Return the entry for a media file. `facts` contains an image's width and height and its resized
+        variants.
 
         `described` is the content of the media file's description, and `beside` is the description's
         signature.
@@ -280,14 +284,14 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
     """Add warnings about keys in a file that are not attributes, and about a `draft` key that has no effect.
 
-    Such a `draft` key does not also get a warning that it is not an attribute.
+    For such a `draft` key, only the second of these warnings is added.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)
     key = type_.draft_key or (None if claim.draft else unused)
     if type_.other_keys is None:
         allowed = (*FILE_FIELDS, key.name) if key else FILE_FIELDS
-        if type_.files:  # Site generators' files often contain empty keys. Ignoring those loses nothing.
+        if type_.files:  # Files for site generators often contain keys without a value.
             allowed = (*allowed, *(name for name, value in tree.items() if is_null(value)))
         warn_unknown(type_, tree, (), reading, allowed=allowed)
     if unused and not claim.draft:
@@ -313,8 +317,8 @@ def _timestamps(tree: Mapping[str, Tree], derived: tuple[str, str], reading: Rea
 
 
 def problems_of(path: str, text: str, wrong: list[Mismatch]) -> tuple[Problem, ...]:
-    """Convert values in a document that do not match its schema to problems, with their positions in the
-    file.
+    """Return a problem for each value in a document that does not match the schema, with the value's position
+    in the file.
     """
     positions = positions_of(path, text)
     return tuple(_problem(path, w, positions, "warning" if w.warning else "error") for w in wrong)

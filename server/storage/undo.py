@@ -1,6 +1,7 @@
-"""Storage for undo, in .bifolio/undo/: for each recent write, the old contents of the files that it replaced.
+"""Storage for undo, in .bifolio/undo/. For each recent write, it contains the old contents of the files that
+the write replaced.
 
-Of the new contents, only digests are stored.
+For the new contents, only digests are stored.
 """
 
 import errno
@@ -54,8 +55,8 @@ class Permit:
 
 @dataclass(frozen=True, slots=True)
 class KeptWrite:
-    """A write that can be undone, with the caller who sent it, the permissions it required, and the replaced
-    files.
+    """A write that can be undone. It contains the caller who sent the write, the permissions that the write
+    required, and the files that it replaced.
     """
 
     caller: str
@@ -72,8 +73,8 @@ def files_of(root: Path, writes: Iterable[Write]) -> tuple[KeptFile, ...]:
     """Return the old contents of the files that the given writes will replace, and digests of the new
     contents.
 
-    Return an empty tuple if an undo could not restore the files exactly: for media, symbolic links, binary
-    files, and if there are more than MAX_WRITE_BYTES. Raises OSError.
+    Return an empty tuple if an undo could not restore the files exactly. This is the case for media, symbolic
+    links and binary files, and for contents larger than MAX_WRITE_BYTES in total. Raises OSError.
     """
     kept, size = [], 0
     for write in writes:
@@ -124,12 +125,13 @@ def unpack(data: bytes) -> KeptWrite:
 # --- folder ---------------------------------------------------------------------------------------
 
 RETENTION_S = 3600  # A write can be undone for this long.
-MAX_WRITES = 200  # If there are more writes or bytes than these limits allow, the oldest writes are deleted.
+# If the number of writes or their total size in bytes exceeds these limits, the oldest writes are deleted.
+MAX_WRITES = 200
 MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder that contains the writes to the site at `root` that can be undone."""
+    """The folder with those writes to the site at `root` that can be undone."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -198,8 +200,8 @@ def _make_room(folder: Path, size: int) -> None:
 class Keeper:
     """Recorder that stores one write so that it can be undone.
 
-    After the write, `id` identifies the stored write. It is "" before, and if the write can't be undone.
-    `texts` contains the path, the old text and the new text of each file.
+    After the write, `id` identifies the stored write. Before the write, and if the write can't be undone,
+    `id` is "". `texts` contains the path, the old text and the new text of each file.
     """
 
     def __init__(self, root: Path, caller: str, permits: Collection[Permit]) -> None:
@@ -211,7 +213,7 @@ class Keeper:
     def keeping(self, writes: Collection[Write]) -> Iterator[None]:
         """Context manager: store the old contents of the files that are replaced in the block.
 
-        If they can't be stored, the write happens nevertheless, but can't be undone.
+        If the old contents can't be stored, the write is still carried out, but it can't be undone.
         """
         files: tuple[KeptFile, ...] = ()
         with suppress(OSError):

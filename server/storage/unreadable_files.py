@@ -1,5 +1,5 @@
-"""Unreadable files. Each of them becomes an entry with a problem, and the last valid document in it is still
-served.
+"""Unreadable files. Each unreadable file becomes an entry with a problem. The last valid document that was
+read from the file is still served.
 
 All other files are served as usual (spec.md 1).
 """
@@ -28,11 +28,11 @@ def unreadable_entry(root: Path, path: str, problem: Problem) -> Entry:
 
 
 def last_good_entry(before: Entry | None, after: Entry | None) -> Entry | None:
-    """Return the entry to serve after a file was read again. `before` is the earlier entry, and `after` the
-    new one.
+    """Return the entry to serve after a file was read again. `before` is the entry from the previous read,
+    and `after` the entry from this read.
 
-    If the file is now invalid, or if its values have not changed, return the new entry with the old document
-    in it. Otherwise return the new entry.
+    If the file is now invalid, or if its values have not changed, return `after` with the document from
+    `before` in it. Otherwise return `after` as it is.
     """
     if before is None or before.document is None or after is None:
         return after
@@ -47,7 +47,7 @@ def syntax_problem(path: str, error: SyntaxProblem, severity: Severity = "error"
 
 
 def problem_of(path: str, error: Exception) -> Problem:
-    """Convert an error that occurred while a file was read to a problem.
+    """Convert an error that was raised while a file was being read to a problem.
 
     Unexpected errors are also logged.
     """

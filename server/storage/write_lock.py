@@ -1,8 +1,9 @@
-"""The site's write lock. A process must hold it while it changes files, so writes happen one after another.
+"""The site's write lock. A process must hold it while it changes files, so only one write at a time is
+carried out.
 
 The lock works between threads and between processes. If a process dies, the kernel releases the lock. The
-lock file also contains the number of writes so far: when this number changes, a process detects that another
-process has written.
+lock file also contains the number of writes so far. If this number has changed, another process has written
+to the site.
 """
 
 import os
@@ -21,10 +22,10 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 class WriteLock:
     """The write lock of the site at `root`. The file `path` contains the number of writes.
 
-    The write lock is a lock on the folder `root`. While a writer is waiting for it, the writer also holds a
-    lock on the file. This prevents a process that has just released the write lock from acquiring it again
-    before the waiting writer. On file systems that can't lock folders, the lock on the file is the write
-    lock. The folder is preferred because the file may be read-only or may be deleted.
+    The write lock is a lock on the folder `root`, because the file may be read-only or may be deleted. While
+    a writer is waiting for the write lock, the writer also holds a lock on the file. This prevents a process
+    that has just released the write lock from acquiring it again before the waiting writer. On file systems
+    that can't lock folders, the lock on the file is the write lock.
     """
 
     def __init__(self, path: Path, root: Path) -> None:
@@ -74,9 +75,9 @@ class WriteLock:
 
 
 def _acquire(lock: FileLock, deadline: float, held: ExitStack) -> OSError | None:
-    """Acquire a lock, which is released when `held` is closed. Raises BusyError after the deadline.
+    """Acquire a lock, and release it when `held` is closed. Raises BusyError after the deadline.
 
-    If the lock can't be used because of an OSError, this error is returned, not raised.
+    If the lock can't be used because of an OSError, the OSError is returned, not raised.
     """
     try:
         if not lock.acquire(deadline - time.monotonic()):
