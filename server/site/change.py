@@ -1,4 +1,4 @@
-"""Description of a change to a site's files, and of its origin, for logs and reports."""
+"""Description of a change to a site's files, and of who made it, for logs and reports."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -12,10 +12,12 @@ from server.storage.intent import Write
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change to a site's files: the paths of the files, the new problems, and the resolved problems.
+    """One change to a site's files.
 
-    `read` and `removed` are the paths of files that other programs have changed or deleted. `written` and
-    `deleted` are the paths of files that a write on this server has changed or deleted.
+    - `read` and `removed` are the paths of files that other programs have changed or deleted.
+    - `written` and `deleted` are the paths of files that a write on this server has changed or deleted.
+    - `problems` are the new problems, and `fixed` the problems that were resolved.
+    - `reloaded` means that the settings or schemas have changed, or that all files were read again.
     """
 
     read: tuple[str, ...] = ()
@@ -32,10 +34,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a change came from: "api" for a write, and "file" for a change by another program.
+    """The source of a change. `source` is "api" for a write, and "file" for a change by another program.
 
-    `actor` is the actor who has sent the write, and `write` is the write's name in the commit queue. Both are
-    "" for a change by another program.
+    `actor` is the actor who sent the write, and `write` identifies the write in the commit queue. Both are ""
+    for a change by another program.
     """
 
     source: str = "file"
@@ -44,16 +46,17 @@ class Origin:
 
 
 FILES_ORIGIN = Origin()  # Origin of a change that another program made to the files.
-# A function that is called with each record while the write lock is held, before the changes are served.
-# Returns the number of the last event, or None if events could not be recorded.
+# A function that is called with each record while the write lock is held, before the changes are served. It
+# returns the number of the last event in the event log, or None if events could not be recorded.
 Observe = Callable[[Contents, Record, Origin], int | None]
 Report = Callable[[Change, float], None]  # (change, seconds needed to apply it)
 
 
 def change_of(before: Contents, record: Record) -> Change:
-    """Describe the changes in a record. `before` are the site's contents before the record was applied.
+    """Return a description of the changes in a record. `before` contains the site's contents before the
+    record was applied.
 
-    If the record contains the entire site, `read` is empty.
+    If the record contains the entire site, the description does not list the files that were read.
     """
     old_problems, new_problems = list(before.folders), list(record.folders)
     if record.configuration:
@@ -78,7 +81,9 @@ def change_of(before: Contents, record: Record) -> Change:
 
 
 def change_of_write(before: Contents, record: Record, writes: Collection[Write]) -> Change:
-    """Describe the changes made by a write on this server. `record` contains the result of the write."""
+    """Return a description of the changes made by a write on this server. `record` contains the result of the
+    write.
+    """
     change = change_of(before, record)
     written = tuple(sorted(write.path for write in writes if not write.deletes))
     deleted = tuple(sorted(write.path for write in writes if write.deletes))
@@ -88,8 +93,8 @@ def change_of_write(before: Contents, record: Record, writes: Collection[Write])
 def difference(
     before: Iterable[Problem], after: Iterable[Problem]
 ) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
-    """Return the problems that are only in `after`, and the problems that are only in `before`, sorted by
-    path.
+    """Compare two lists of problems. Return the problems that are only in `after`, and the problems that are
+    only in `before`. Both results are sorted by path.
 
     A problem that has only moved to a different line of its file is in neither of the results.
     """

@@ -1,15 +1,17 @@
-"""Change log: every change to a site's state as one record, in memory that all workers share.
+"""Change log: memory that all workers share, in which every change to a site's state is stored as one record.
 
 The supervisor creates the log before it forks workers. To append a record, a worker must hold the site's
 write lock and must have applied all earlier records. Reading requires no lock. `site.replica` decides when a
 worker applies new records.
 
-The log has two segments. When the newer segment is full, the older segment is overwritten by a new one. Each
-segment except the first begins with a checkpoint, which is a record of the whole state. Workers that start
-late or are far behind load the checkpoint, because the records before it may be overwritten.
+The log has two segments. When the newer segment is full, the older segment is overwritten and becomes the
+newer one. Each segment except the very first begins with a checkpoint, which is a record of the whole state.
+A worker that starts late or is far behind loads the checkpoint, because earlier records may have been
+overwritten.
 
-If all workers are replaced by new ones, the new workers also start from a record of the whole state. While
-the old workers shut down, they may serve an older state, and the responses to writes are delayed until then.
+If all workers are replaced by new workers, the new workers also start from a record of the whole state. While
+the old workers are shutting down, they may still serve an older state. Until then, responses to writes are
+delayed.
 """
 
 import fcntl
@@ -26,24 +28,25 @@ from threading import Event
 
 from xxhash import xxh3_64_intdigest
 
-SEGMENT_BYTES = 32 * 1024 * 1024  # When a segment has this size, the next segment begins.
+SEGMENT_BYTES = 32 * 1024 * 1024  # When a segment reaches this size, the next segment begins.
 POLL_INTERVAL_S = 0.1
 LAG_POLL_INTERVAL_S = 0.01
 MAX_LAG_NS = 2_000_000_000  # Workers that are being replaced may serve an older state for this long.
 REPLACEMENT_TIMEOUT_NS = 30_000_000_000  # After this time, a worker no longer expects to be replaced.
-# Indexes of the numbers in the shared memory.
+# The position of each number in the shared memory.
 _END, _DEMANDED, _STARTED, _ACTIVE, _CHECKPOINT, _REPLACED, _LAG_UNTIL, _NEWEST, _EVENT, _BASES = range(10)
 _NUMBER_COUNT = 11
 # Header of a record: its length, its checksum, and whether it is a checkpoint.
 _FRAME = struct.Struct("=QQ?")
 _NO_POSITION = 2**64 - 1
-_LEADER_BYTE, _START_BYTE = 0, 1  # Bytes in the lock file. Each of them can be locked separately.
+_LEADER_BYTE, _START_BYTE = 0, 1  # Each of these bytes of the lock file is locked separately.
 
 
 class ChangeLog:
-    """The change log of one server, which all its workers share.
+    """The change log of one server, which all workers of the server share.
 
-    Positions in the log are counted in bytes since the log began.
+    A position in the log is the total number of bytes that were appended before it, including bytes that have
+    been overwritten since.
     """
 
     def __init__(self, segment: int = SEGMENT_BYTES) -> None:
@@ -53,8 +56,8 @@ class ChangeLog:
         self._numbers[_BASES + 1] = _NO_POSITION
         self._segments = [anonymous_file(), anonymous_file()]
         self._note = anonymous_file()
-        # POSIX locks belong to one process. They are not inherited by forked processes, and the kernel
-        # releases them when the process dies.
+        # A POSIX lock belongs to one process. Forked processes do not inherit it, and the kernel releases
+        # it when the process dies.
         self._locks = anonymous_file()
         self._close_files = closed_with(self, *self._segments, self._note, self._locks)
 
@@ -88,7 +91,7 @@ class ChangeLog:
 
     @property
     def note(self) -> bytes:
-        """Return the data that workers have stored for the workers that will replace them
+        """Return the note that the current workers have left for the workers that will replace them
         (`server.site.problems`).
         """
         return os.pread(self._note, os.fstat(self._note).st_size, 0)
@@ -101,8 +104,8 @@ class ChangeLog:
     def append(self, record: bytes, checkpoint: Callable[[], bytes], *, demanded: bool) -> int:
         """Append a record, and return the position after it. Requires the site's write lock.
 
-        If a new segment begins, `checkpoint` is called. It must return a record of the whole state. If
-        `demanded` is set, every worker must apply the new record before it sends another response.
+        If the record starts a new segment, `checkpoint` is called first. It must return a record of the whole
+        state. If `demanded` is set, every worker must apply the new record before it sends another response.
         """
         active = self._numbers[_ACTIVE]
         base = self._numbers[_BASES + active]
@@ -117,8 +120,8 @@ class ChangeLog:
         return end
 
     def begin_anew(self, record: bytes, *, lag: bool) -> int:
-        """Append a record of the whole state, from which new workers start that will replace all current
-        workers.
+        """Append a record of the whole state. New workers, which will replace all current workers, start from
+        this record.
 
         Return the position after the record. Requires the site's write lock. If `lag` is set, the current
         workers may serve an older state while they shut down.
@@ -131,10 +134,10 @@ class ChangeLog:
         return self.end
 
     def may_lag(self, position: int, patience: int = 0) -> bool:
-        """Whether a worker may ignore new records, because it is being replaced and the time limit has not
-        passed.
+        """Whether a worker need not apply new records, because it is being replaced and the time limit for
+        this has not passed.
 
-        `position` is the worker's position in the log. `patience` extends the time limit by some nanoseconds.
+        `position` is the worker's position in the log. `patience` is added to the time limit, in nanoseconds.
         """
         numbers = self._numbers
         return position < numbers[_REPLACED] and time.monotonic_ns() < numbers[_LAG_UNTIL] + patience
@@ -171,8 +174,8 @@ class ChangeLog:
         return position_now, records
 
     def enter(self) -> int:
-        """Return a number for a worker that is starting, and increment it for the next. The first worker has
-        number 1.
+        """Return the number of a worker that is starting. The first worker has number 1, and each further
+        worker gets the next number.
         """
         fcntl.lockf(self._locks, fcntl.LOCK_EX, 1, _START_BYTE)
         try:
@@ -184,8 +187,8 @@ class ChangeLog:
     def lead(self, stop: Event | None = None) -> bool:
         """Wait until no other worker is the leader, then become the leader.
 
-        Return False if `stop` is set first. This worker remains the leader until it calls `resign` or its
-        process ends.
+        Return False if `stop` is set before that. This worker remains the leader until it calls `resign` or
+        its process ends.
         """
         stop = stop or Event()
         while not stop.is_set():
@@ -205,8 +208,8 @@ class ChangeLog:
         self._close_files()
 
     def _begin(self, segment: int, record: bytes, *, checkpoint: bool = True) -> int:
-        """Begin a segment with a record of the whole state. Workers that are reading the old segment detect
-        this.
+        """Begin a segment with a record of the whole state. Workers that are still reading the old segment
+        detect that it was overwritten.
 
         If the record is a checkpoint, workers that have applied all earlier records skip it, because it
         contains nothing new.
@@ -271,8 +274,9 @@ class SharedLock:
     """Lock between all threads of all workers. Use `with lock:`. It must be created before workers are
     forked.
 
-    It consists of a file lock between processes, and a second lock between the threads in each process. If a
-    process dies, the kernel releases the file lock. Therefore a killed worker does not block other workers.
+    The lock consists of a file lock, which excludes other processes, and a thread lock, which excludes other
+    threads in the same process. If a process dies, the kernel releases the file lock. Therefore a killed
+    worker does not block other workers.
     """
 
     def __init__(self) -> None:
@@ -289,10 +293,10 @@ class SharedLock:
 
 
 def anonymous_file() -> int:
-    """Create a file without a name. It is deleted when all processes that use it have closed it.
+    """Create a file without a name, which disappears when all processes that use it have closed it.
 
-    If possible, the file is in memory: a temporary folder could be full, but a write that is already on disk
-    must always be appended to the log.
+    If possible, the file is in memory. In a temporary folder, the disk could be full, but a write that has
+    already changed the site's files must always be appended to the log.
     """
     if hasattr(os, "memfd_create"):
         return os.memfd_create("bifolio")
@@ -302,7 +306,7 @@ def anonymous_file() -> int:
 
 
 def closed_with(owner: object, *descriptors: int) -> Callable[[], None]:
-    """Register file descriptors that are closed when `owner` is garbage-collected.
+    """Register file descriptors to be closed when `owner` is garbage-collected.
 
     Return a function that closes them earlier.
     """

@@ -1,7 +1,7 @@
 """Search for files that have changed since they were last read.
 
-Normally, only the files' signatures are read. The bytes of a file are read if the file may have changed
-without getting a different signature.
+Normally, only a file's signature is compared, and the file is not read. If the file may have changed without
+getting a different signature, its bytes are compared, too.
 """
 
 import time
@@ -31,13 +31,13 @@ from server.storage.media import SIDECAR_SUFFIX, upload_path
 from server.storage.read import read_bytes
 
 MAX_STAT_PATHS = 200  # To check more paths than this, it is faster to list all folders.
-# For this long after a change, a file can change again without getting a different signature.
+# If a file changes again within this time after a change, its signature may stay the same.
 RACY_WINDOW_NS = 50_000_000
 
 
 def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
-    """List the files in all folders, if this is required to check the paths in `hints`. Otherwise return
-    None.
+    """List the files in all folders if the paths in `hints` can't be checked without such a list. Otherwise
+    return None.
     """
     if (
         hints is None
@@ -51,11 +51,12 @@ def walk_for(contents: Contents, hints: Collection[str] | None) -> Walk | None:
 def changed(
     contents: Contents, hints: Collection[str], found: Walk | None
 ) -> tuple[set[str], tuple[Problem, ...], Mapping[str, str]]:
-    """Return the paths of changed files, the current problems with folders and links, and the links' targets.
+    """Return three results: the paths of changed files, the current problems with folders and links, and the
+    target of each link.
 
-    If `found` is given, which is the result of listing all folders, all files are checked. Otherwise only the
-    paths in `hints` are checked. A media file in `hints` is always returned, because its resized variants may
-    have been created.
+    If `found`, the list of the files in all folders, is given, all files are checked. Otherwise only the
+    paths in `hints` are checked. A media file in `hints` is always treated as changed, because its resized
+    variants may have been created.
     """
     hinted = _content_paths(hints)
     media = {hint for hint in hinted if upload_path(hint) and hint in contents.entries}
@@ -74,11 +75,11 @@ def changed(
 
 
 def _differing(contents: Contents, found: Walk) -> set[str]:
-    """Return the paths of all changed files. `found` is the result of listing all folders.
+    """Return the paths of all changed files. `found` is the list of the files in all folders.
 
-    Comparing all entries is as slow as listing the folders, and makes a forked process copy the memory that
-    contains the entries. Therefore the comparison is skipped if an earlier one found no changes, and neither
-    the entries nor the listed files have changed since then.
+    Comparing all entries with this list is as slow as listing the folders. It also makes a forked process
+    copy the memory that contains the entries. Therefore the comparison is skipped if an earlier comparison
+    found no changes, and neither the entries nor the list have changed since then.
     """
     state = (contents.applied, found.digest())
     unread = tuple(f"{folder}/" for folder in found.unread)
@@ -100,8 +101,8 @@ def _differing(contents: Contents, found: Walk) -> set[str]:
 
 
 def is_own(contents: Contents, path: str) -> bool:
-    """Whether a file has its own entry. The description of a media file has none: it belongs to the media
-    file's entry.
+    """Whether a file has its own entry. The description of a media file has none, because it is part of the
+    media file's entry.
     """
     return contents.store.owner(path, lambda other: (contents.root / other).is_file()) == path
 
@@ -111,10 +112,10 @@ def _is_new(contents: Contents, path: str) -> bool:
 
 
 def unsettled(entries: Iterable[Entry], at: int) -> set[str]:
-    """Return the paths of entries whose files had changed just before they were read.
+    """Return the paths of entries whose files were changed just before they were read.
 
-    Such a file could change again without getting a different signature. `at` is the time when the files were
-    read, in nanoseconds since 1970.
+    Such a file could be changed again without getting a different signature. `at` is the time when the files
+    were read, in nanoseconds since 1970.
     """
     return {e.path for e in entries if e.signature and not is_settled(e.signature, at)}
 
@@ -124,9 +125,9 @@ def _content_paths(hints: Iterable[str]) -> set[str]:
 
 
 def _beside(path: str) -> str:
-    """Return the path of a media file's description, or for a description, the path of the media file.
+    """Return the path of the description for a media file, or the path of the media file for a description.
 
-    Other paths are returned unchanged.
+    A path outside content/uploads/ is returned unchanged.
     """
     if not upload_path(path):
         return path
@@ -145,7 +146,7 @@ def _differs(contents: Contents, path: str, found: Walk | None = None) -> bool:
 def has_changed(contents: Contents, path: str, found: Walk | None = None) -> bool:
     """Whether the signature of a file, or of its description, has changed since the file was read.
 
-    `found` can contain the current signatures.
+    The current signatures are taken from `found` if it is given, and otherwise from the disk.
     """
     entry = contents.entries.get(path)
     now = _signature(contents, path, found)
@@ -163,11 +164,11 @@ def _signature(contents: Contents, path: str, found: Walk | None) -> Signature |
 
 
 def _settle(contents: Contents, entry: Entry, now: Signature | None) -> bool:
-    """Whether a file still contains the bytes that were read, although it had changed just before it was
-    read.
+    """Check a file that was changed just before it was last read. Return whether it still contains the bytes
+    that were read.
 
-    `now` is the file's current signature. If it is old enough to detect later changes, the path is removed
-    from the contents' `unsettled` paths.
+    `now` is the file's current signature. If the signature is old enough that any later change will alter it,
+    the path is removed from the contents' `unsettled` paths.
     """
     if not entry.digest:
         return False  # A media file is always read again.
@@ -194,9 +195,8 @@ def is_settled(signature: Signature, at: int) -> bool:
 def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = None) -> list[Write]:
     """Return the writes that a changeset requires.
 
-    Raises ConflictError if a file that the change writes or relies on has changed since it was read. Files
-    that are changed by an earlier write in `chain` are not compared, because their new content is not on disk
-    yet.
+    Raises ConflictError if a file that the changeset writes or relies on has changed since it was read. Files
+    that an earlier write in `chain` changes are not checked, because their new content is not on disk yet.
     """
     writes = changeset.writes()
     known = (
@@ -209,7 +209,8 @@ def writes_of(contents: Contents, changeset: Changeset, chain: Chain | None = No
 
 
 def is_stale(contents: Contents, write: Write) -> bool:
-    """Whether a file on disk differs from the entry that is currently served.
+    """Whether the entry that is being served for a file is out of date, because the file on disk is
+    different.
 
     Return False for files without an entry: descriptions, and files that belong to no content type.
     """
@@ -223,16 +224,16 @@ def is_stale(contents: Contents, write: Write) -> bool:
         return False
     if not (entry and known and write.before and entry.digest) or write.before[:3] != known[:3]:
         return True
-    # Only the ctime differs, because the file was linked, or was restored by a failed write. Compare the
-    # bytes: those that the write has read, or else those on disk.
+    # Only the ctime differs, because a hard link to the file was created, or because a failed write restored
+    # the file. Compare the bytes that the write has read, or else the bytes on disk.
     if write.read is None:
         return _has_other_bytes(contents, write, entry)
     return digest_of(write.read) != entry.digest
 
 
 def _has_other_bytes(contents: Contents, write: Write, entry: Entry) -> bool:
-    """Whether the bytes of a file differ from those in its entry, or the file has changed since the write
-    began.
+    """Whether the bytes of a file differ from the bytes from which its entry was parsed, or the file has
+    changed since the write began.
     """
     try:
         data, signature = read_bytes(contents.root, write.path)

@@ -29,7 +29,9 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Settings and the schemas that belong to them, their problems, and the signatures of their files."""
+    """The settings and the schemas that were read together, their problems, and the signatures of their
+    files.
+    """
 
     settings: Settings
     schema: Schema
@@ -40,7 +42,7 @@ class Configuration:
     def shape(self) -> object:
         """Return everything in the configuration that affects how documents are parsed.
 
-        If it stays the same after a change to the configuration, no document has to be read again.
+        If the configuration changes but the returned value stays the same, no document has to be read again.
         """
         settings, types = self.settings, self.schema.types
         shapes = sorted((uid, t.path, repr(t.raw)) for uid, t in types.items())
@@ -70,8 +72,8 @@ def configure(root: Path) -> Configuration:
 def first_configuration(root: Path) -> Configuration:
     """Finish or discard an interrupted write, then read site.yaml and the schemas of the site at `root`.
 
-    The write may have changed these files. Raises SetupError if they are invalid or .bifolio/ can't be
-    trusted. Raises BusyError.
+    The interrupted write is handled first because it may affect site.yaml or the schemas. Raises SetupError
+    if they are invalid or .bifolio/ can't be trusted. Raises BusyError.
     """
     journal, queue = Journal(root, root / STATE_FOLDER), CommitQueue(root / STATE_FOLDER)
     if not journal.empty or queue.is_unsettled:
@@ -98,9 +100,9 @@ def configuration_links(root: Path) -> Iterator[SetupError]:
 
 
 def check_state_folder(root: Path, name: str = STATE_FOLDER) -> None:
-    """Raise SetupError if .bifolio/ is a symbolic link, or if git tracks files in it.
+    """Raise SetupError if .bifolio/ is a symbolic link, or if git tracks files in .bifolio/.
 
-    Otherwise anyone who can commit could replace the secret keys in it.
+    Otherwise anyone who can commit could replace the secret keys in .bifolio/.
     """
     if (root / name).is_symlink():
         raise SetupError(
@@ -141,7 +143,7 @@ def is_configuration(path: str) -> bool:
 def configuration_mark(root: Path) -> Mapping[str, Signature | None]:
     """Return the signatures of site.yaml and the schemas, by path.
 
-    If they are the same later, these files have not changed.
+    The files are unchanged as long as this function returns the same signatures.
     """
     found: dict[str, Signature | None] = {FILE: signature_of(root / FILE), **walk(root, [TYPES]).files}
     # The ctime is ignored, because a new hard link to a file does not change settings.

@@ -1,7 +1,7 @@
 """Data that a process has read from a site's files: site.yaml and schemas, entries, and the state of git.
 
-This module itself reads no files: the contents change only when records are applied. All workers that have
-applied the same records have the same contents.
+This module does not read any files. The contents change only when records are applied, so all workers that
+have applied the same records have the same contents.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,16 +24,17 @@ class Contents:
     """Data that a process has read from the files of the site at `root`.
 
     - `entries` contains what was read from each document file and media file, by path.
-    - `folders` are the problems with folders and symbolic links.
-    - `links` maps symbolic links to their targets.
-    - `unsettled` are the paths of files that had changed just before they were read. Such a file could change
-      again without getting a different signature.
-    - `writes` is the number of writes when the last record was created, and `number` is the last record's
-      number.
-    - `uncommitted` are the paths of documents, media files and settings that differ from the last commit.
+    - `folders` contains the problems with folders and symbolic links.
+    - `links` maps the path of each symbolic link to the path of its target.
+    - `unsettled` contains the paths of files that were changed just before they were read. Such a file could
+      be changed again without getting a different signature.
+    - `writes` is the number of writes to the site when the last record was created, and `number` is the last
+      record's number.
+    - `uncommitted` contains the paths of documents, media files and settings that differ from the last
+      commit.
     - `applied` is incremented before and after each record is applied.
-    - `seen` contains the value of `applied` and a digest of all signatures, from the last time when no file
-      had changed. If both are the same again, no file has changed since then.
+    - `seen` is set when a check of all files finds no changes. It contains the value of `applied` and a
+      digest of all signatures at that time. As long as both are the same, no file has changed since then.
     """
 
     root: Path
@@ -61,7 +62,7 @@ class Contents:
         """Return the documents that these records remove, and the documents that they add, when applied in
         order.
 
-        A changed document is in both lists. Documents that are the same before and after are omitted. None of
+        A changed document is in both lists. Documents that the records leave unchanged are omitted. None of
         the records may contain the entire site (`Record.whole`).
         """
         after = {path: entry for record in records for path, entry in record.entries.items()}
@@ -76,8 +77,8 @@ class Contents:
         return removed, added
 
     def apply(self, record: Record) -> None:
-        """Update the contents with the changes in a record. Documents that have not changed keep their
-        Document object.
+        """Update the contents with the changes in a record. If a document has not changed, its Document
+        object is not replaced.
         """
         self.applied += 1
         if record.whole:

@@ -7,9 +7,9 @@ from server.paths import SETTINGS, TYPES
 
 
 class SiteFolder:
-    """The folder that contains a site. It is identified by its device and inode.
+    """The folder that contains a site. It is identified by its device and inode numbers.
 
-    While the folder is missing, nothing may be created at its path.
+    While the folder is missing, the server must not create anything at its path.
     """
 
     def __init__(self, root: Path) -> None:
@@ -19,7 +19,8 @@ class SiteFolder:
     def is_gone(self) -> bool:
         """Whether the folder is missing, or was replaced by a folder that does not contain a site.
 
-        If it was replaced by a folder with a site, such as a new checkout, that folder is used from now on.
+        If the folder was replaced by another folder with a site, such as a new checkout, return False and use
+        the new folder from now on.
         """
         current_id = _id(self.root)
         if current_id is None:

@@ -1,4 +1,6 @@
-"""Data read from a site's git repository by a process: HEAD, the index, and the commit times of files."""
+"""State of a site's git repository as last read by this process: HEAD, the index, and the commit times of
+files.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,11 +19,12 @@ from server.storage.git.uncommitted import changed_paths
 
 @dataclass(frozen=True, slots=True)
 class GitState:
-    """Data read from a site's git repository. `folder` is the repository's folder, or None without git.
+    """State of a site's git repository. `folder` is the repository's folder, or None if the site does not use
+    git.
 
     `place` identifies the `.git` that was found. `head` changes when a commit is created or checked out.
-    `index` changes when git writes its index. If `head` is None, git has failed, and everything must be read
-    again.
+    `index` changes when git writes its index. If a git command has failed, `head` is None, and everything
+    must be read again.
     """
 
     folder: Path | None = None
@@ -35,7 +38,7 @@ class GitState:
 class GitChange:
     """The difference between two GitState objects.
 
-    It contains only those commit times that differ, but the complete values of all other fields.
+    It contains only the commit times that are different, but the complete values of all other fields.
     """
 
     after: GitState  # without commit times
@@ -65,7 +68,7 @@ def read_git_state(root: Path, before: GitState) -> GitState:
     """Read the current state of the git repository. If nothing has changed, return `before`."""
     place = place_mark(root)
     folder = before.folder if place == before.place else None
-    if place is not None and folder is None:  # A new .git may be incomplete.
+    if place is not None and folder is None:  # A new .git may still be incomplete.
         folder = _folder(root)
     if folder is None:
         return before if place == before.place else GitState(place=place)
@@ -112,15 +115,15 @@ def _folder(root: Path) -> Path | None:
 
 
 def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
-    """Return an updated state, after asking git for each of `paths` whether it differs from the last
-    commit.
+    """Return an updated state in which git was asked for each of `paths` whether the file differs from the
+    last commit.
     """
     known = {path for path in paths if path in state.committed.times}
     if state.folder is None or not known:
         return state
     try:
         differing: frozenset[str] | set[str] = changed_paths(root, known, cache_folder(root))
-    except GitError as error:  # Assume that all of them differ.
+    except GitError as error:  # Assume that all of the files differ.
         tell_changed_unknown(root, error)
         differing = known
         if trouble_log(root).is_concerned(Concern.CHANGED):
@@ -134,8 +137,8 @@ def with_changed(root: Path, state: GitState, paths: Iterable[str]) -> GitState:
 
 
 def with_written(state: GitState, paths: Iterable[str]) -> GitState:
-    """Return the state in which the given paths differ from the last commit, because they were just
-    written.
+    """Return an updated state in which the given paths are marked as different from the last commit, because
+    the files were just written.
     """
     written = {path for path in paths if path in state.committed.times} - state.committed.changed
     if not written:
@@ -146,10 +149,11 @@ def with_written(state: GitState, paths: Iterable[str]) -> GitState:
 def with_commit(
     root: Path, state: GitState, commit: str, at: int, files: Mapping[str, bool], *, renames: bool
 ) -> GitState:
-    """Return the state after this server has created a commit. `files` are the files in the commit.
+    """Return the state after this server has created a commit. `files` contains the paths in the commit.
 
-    Each path is mapped to whether the file on disk still has the committed content. `at` is the commit's time
-    in seconds since 1970. Set `renames` if git may treat some of the files as renamed. Raises GitError.
+    `files` maps each path to True if the file on disk still has the committed content, and otherwise to
+    False. `at` is the commit's time in seconds since 1970. `renames` must be set if git may treat some of the
+    files as renamed. Raises GitError.
     """
     assert state.folder is not None
     before = state.committed
@@ -166,8 +170,8 @@ def with_commit(
 def with_commits_since(
     root: Path, state: GitState, commit: str, files: Mapping[str, bool]
 ) -> GitState | None:
-    """Return the state after other people's commits, the last of which is `commit`. `files` is as in
-    `with_commit`.
+    """Return the state after other people's commits, the last of which is `commit`. `files` has the same
+    meaning as in `with_commit`.
 
     Return None if the new commits include a merge, because then all commit times must be read again. Raises
     GitError.
@@ -184,7 +188,7 @@ def with_commits_since(
 
 
 def find_retimed(before: CommitTimes, after: CommitTimes, paths: Iterable[str]) -> set[str]:
-    """Return those of the paths whose commit times are different in `before` and `after`."""
+    """Return those of the given paths for which the commit times in `before` and `after` are different."""
     return {
         path
         for path in paths
@@ -225,9 +229,9 @@ def apply_git(before: GitState, change: GitChange) -> GitState:
 
 
 def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None]:
-    """Return the marks of git's lock, HEAD and index.
+    """Return values that identify the current state of git's lock file, HEAD and index.
 
-    At least one changes when a git command writes files.
+    When a git command writes files, at least one of these values changes.
     """
     if state.folder is None:
         return None, None, None
@@ -235,7 +239,9 @@ def git_marks(state: GitState) -> tuple[FileMark | None, object, FileMark | None
 
 
 def git_guard(state: GitState) -> Callable[[], None]:
-    """Return a function that raises GitBusyError if a git command may have changed files after this call."""
+    """Return a function that checks for git commands. It raises GitBusyError if a git command may have
+    changed files since `git_guard` was called.
+    """
     folder = state.folder
     if folder is None:
         return lambda: None

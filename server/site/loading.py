@@ -1,6 +1,7 @@
 """Loading of all files in a site when a server starts.
 
-Unchanged files come from the parse cache. All other files are read on all cores.
+For unchanged files, the entries in the parse cache are used. All other files are read, using all processor
+cores.
 """
 
 import ctypes
@@ -47,17 +48,17 @@ from server.storage.parse_cache import (
 from server.storage.read import read_bytes
 from server.storage.store import Store
 
-# arguments: the number of files that were read, and the number of all files
+# The arguments are the number of files that have been read so far, and the total number of files.
 Progress = Callable[[int, int], None]
-# A function that reads lists of paths. For each list, it yields a block for the parse cache, and a block of
-# entries that can't be cached.
+# A function that reads the files in lists of paths. For each list, it yields two blocks: the entries for the
+# parse cache, and the entries that can't be cached.
 Readers = Callable[[list[list[str]]], Iterable[tuple[bytes, bytes]]]
 
 PARENT_POLL_INTERVAL_S = 0.5  # Interval for checking whether the parent has died.
 NICENESS = 5  # priority of the processes that read files while a server is running
-MIN_PARALLEL_FILES = 1000  # Fewer files are read in one process.
-MIN_FILES_FOR_READERS = 4000  # With fewer files, starting readers is slower than reading.
-MAX_REPLACED_DOCUMENTS = 10_000  # At most this many documents are reported as changed while no server ran.
+MIN_PARALLEL_FILES = 1000  # Fewer files than this are read in one process.
+MIN_FILES_FOR_READERS = 4000  # For fewer files, new processes are not worthwhile.
+MAX_REPLACED_DOCUMENTS = 10_000  # limit on documents reported as changed while no server ran
 # A block of memory from this size on is returned to the operating system when it is freed.
 LARGE_BLOCK_BYTES = 1024 * 1024
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # parameters of the C function mallopt, from malloc.h
@@ -83,16 +84,19 @@ def pause_collector() -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return freed memory to the operating system. Otherwise the C library would keep it for later use."""
+    """Return freed memory to the operating system. Otherwise the C library would keep the memory for later
+    use.
+    """
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_large_blocks() -> None:
-    """Make the C library return large blocks of memory to the operating system as soon as they are freed.
+    """Configure the C library so that it returns each large block of memory to the operating system when the
+    block is freed.
 
-    Responses use such blocks. By default, glibc starts to keep freed blocks of up to 32 MB, which doubled the
-    memory use of a server under load.
+    Responses use large blocks. By default, glibc gradually begins to keep freed blocks of up to 32 MB, which
+    doubled the memory use of a server under load.
     """
     with suppress(AttributeError, OSError):  # Only glibc has this function.
         library = ctypes.CDLL(None)
@@ -118,15 +122,15 @@ def load_contents(
     cached: Callable[[Contents], object] | None = None,
     replaced: list[Document] | None = None,
 ) -> Contents:
-    """Load the contents of all files of the site at `root`, with the given site.yaml and schemas, on several
-    cores.
+    """Load the contents of all files of the site at `root`, with the given site.yaml and schemas. Up to
+    `cores` processor cores are used.
 
     - `alone` means that the process has no other threads, so it can be forked.
     - `nice` lowers the priority of the processes that read files.
-    - All entries are appended to `packed` as bytes.
-    - `cached` is called with the contents of a large cache, while another core is searching for changed
-      files.
-    - Documents in the cache whose files have changed are appended to `replaced`.
+    - If `packed` is given, all entries are appended to it as bytes.
+    - If the cache is large, `cached` is called with the cached contents while another core is still searching
+      for changed files.
+    - If `replaced` is given, cached documents whose files have changed are appended to it.
     """
     began = time.time_ns()
     folder = cache_folder(root)
@@ -151,7 +155,7 @@ def load_contents(
     if replaced is not None:
         replaced.extend(islice(_replaced_documents(kept, contents.entries), MAX_REPLACED_DOCUMENTS))
     contents.unsettled = unsettled(contents.entries.values(), began)
-    # Normally finds no changes, and sets `contents.seen`, so that workers need not compare all entries again.
+    # Normally, this finds no changes and sets `contents.seen`, so workers need not compare all entries again.
     changed(contents, (), listing)
     return contents
 
@@ -164,7 +168,7 @@ def _cache(path: Path, configuration: Configuration) -> ParseCache:
 def _walking(root: Path, folders: tuple[str, ...], *, apart: bool) -> Iterator[Callable[[], Walk]]:
     """Context manager: start listing all files, and yield a function that returns the list.
 
-    If `apart` is set, a forked process lists the files at the same time as this process continues.
+    If `apart` is set, a forked process lists the files while this process continues.
     """
     if not apart:
         yield lambda: walk(root, folders)
@@ -219,9 +223,9 @@ def _read_all(
 def _split_cached(
     store: Store, kept: Mapping[str, CachedEntry], paths: set[str], found: Mapping[str, Signature]
 ) -> tuple[list[CachedEntry], list[str]]:
-    """Divide the files into those whose cached entry is still valid, and those that must be read.
+    """Return the cached entries that are still valid, and the paths of all other files, which must be read.
 
-    Return the entries of the former, and the paths of the latter. `found` are the files' current signatures.
+    `found` contains the files' current signatures.
     """
     used: list[CachedEntry] = []
     for path, known in kept.items():
@@ -232,9 +236,8 @@ def _split_cached(
 
 
 def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -> CachedEntry | None:
-    """Return a cached entry, if its file and the timestamps from git or the file system have not changed.
-
-    Otherwise return None.
+    """Return a cached entry if its file has not changed, and the timestamps derived from git or the file
+    system are the same. Otherwise return None.
     """
     entry = kept.entry
     if entry.derived and store.derived_timestamps(path, found[0] / 1e9) != entry.derived:
@@ -250,8 +253,8 @@ def _valid_entry(store: Store, kept: CachedEntry, path: str, found: Signature) -
 
 
 def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[tuple[bytes, list[Entry]]]:
-    """Read files. For each part, yield a block for the parse cache, and its entries, including those never
-    cached.
+    """Read files in several parts. For each part, yield a block for the parse cache, and all entries that
+    were read, including entries that can't be cached.
     """
     media = [path for path in paths if upload_path(path)]
     documents = [path for path in paths if not upload_path(path)]
@@ -291,7 +294,7 @@ def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> 
 def read_many(store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
     """Read the given files in a process that has several threads. Many files are read on several cores.
 
-    To start a process that reads files takes 0.4 s of processor time, the same as reading 800 files.
+    Starting a process that reads files takes 0.4 s of processor time, as much as reading 800 files.
     """
     sorted_paths = sorted(paths)
     entries_by_path: dict[str, Entry | None] = dict.fromkeys(sorted_paths)
@@ -313,7 +316,7 @@ def _read_part(store: Store, paths: list[str]) -> tuple[bytes, list[Entry]]:
 def _is_cacheable(entry: Entry) -> bool:
     """Whether an entry depends only on its file and timestamps, so that it can be stored in the parse cache.
 
-    The entries of images do not, because their resized variants may be created later.
+    Entries for images can't be cached, because the resized variants may be created later.
     """
     return entry.document is not None and bool(entry.digest)
 
@@ -335,7 +338,7 @@ def _end_silently() -> None:
 
 
 def end_with_parent() -> None:
-    """Make this process exit soon after its parent process has died for any reason."""
+    """Start a check that makes this process exit soon after its parent process has died for any reason."""
     threading.Thread(target=_exit_after, args=(os.getppid(),), daemon=True).start()
 
 

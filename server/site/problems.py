@@ -1,6 +1,7 @@
-"""All problems in a site's files: problems in a single file, and problems between files.
+"""All problems in a site's files: problems in a single file, and problems that involve several files.
 
-The latter are several files for the same document, and relations to missing documents.
+A problem that involves several files is either two files for the same document, or a relation to a missing
+document.
 """
 
 import pickle
@@ -27,8 +28,8 @@ def all_problems(contents: Contents, snapshot: Snapshot) -> tuple[Problem, ...]:
 
 
 def problems_between(root: Path, snapshot: Snapshot) -> Iterator[Problem]:
-    """Yield the problems between files: several files for the same document, and relations to missing
-    documents.
+    """Yield the problems that involve several files: several files for the same document, and relations to
+    missing documents.
     """
     yield from find_contested(snapshot)
     yield from dangling(snapshot, partial(parsed, root))
@@ -43,7 +44,9 @@ def problems_in_files(contents: Contents) -> Iterator[Problem]:
 
 
 def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
-    """Yield a problem for each file that has the same documentId as another file."""
+    """Yield a problem for each file with the same documentId and locale as another file, and for each media
+    file with the same URL as another media file.
+    """
     for key in snapshot.contested:
         first, *others = snapshot.claims.get(key, ())
         for other in others:
@@ -67,15 +70,16 @@ def find_contested(snapshot: Snapshot) -> Iterable[Problem]:
 
 
 def note_of(contents: Contents) -> bytes:
-    """Serialize what the workers that replace this worker must know about the served contents.
+    """Serialize the note for the workers that will replace this worker.
 
-    These are the roles and the problems that were already reported.
+    The note contains the roles and the problems in the contents that are being served. The problems have
+    already been reported.
     """
     return pickle.dumps((contents.configuration.settings.roles, tuple(problems_in_files(contents))))
 
 
 def read_note(note: bytes, contents: Contents) -> tuple[Change, bool]:
-    """Compare newly read contents with the note that an old worker left (see `note_of`).
+    """Compare newly read contents with the note that an old worker has left (see `note_of`).
 
     Return the change, for reports, and whether the roles have stayed the same.
     """

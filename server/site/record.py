@@ -1,7 +1,8 @@
-"""Record: what one rescan of a site's files has found, or what one write has changed (docs/architecture.md).
+"""Record: the changes that one rescan of a site's files has found, or that one write has made
+(docs/architecture.md).
 
-A record contains the data that was read, instead of references to files. Therefore all workers that have
-applied it have the same state, even if the files have changed since then.
+A record contains the data that was read, not just the paths of the files. Therefore all workers that have
+applied the same record have the same state, even if the files have changed in the meantime.
 """
 
 import pickle
@@ -24,14 +25,14 @@ class Record:
     file.
 
     - `whole` means that the record contains the entire site: files that are not in `entries` do not exist.
-    - `unsettled` are the paths of files that had changed just before they were read. Such a file could change
-      again without getting a different signature.
-    - `folders` are the problems with folders and symbolic links.
-    - `links` maps symbolic links to their targets.
+    - `unsettled` contains the paths of files that were changed just before they were read. Such a file could
+      be changed again without getting a different signature.
+    - `folders` contains the problems with folders and symbolic links.
+    - `links` maps the path of each symbolic link to the path of its target.
     - `writes` is the number of writes to the site so far.
     - `configuration` and `git` are None if they have not changed.
-    - `packed` contains entries as bytes, if other processes have read the files. If it contains several
-      entries for a path, the last is used, unless the path is also in `entries`.
+    - `packed` contains entries as bytes, if other processes have read the files. If `packed` contains several
+      entries for a path, the last one is used, unless the path is also in `entries`.
     """
 
     entries: Mapping[str, Entry | None] = field(default_factory=dict)
@@ -47,8 +48,8 @@ class Record:
 
 
 def encode(record: Record) -> bytes:
-    """Serialize a record. If it does not contain the schema of its content types, these are stored by
-    name.
+    """Serialize a record. Documents refer to their content types by name. The schema is included only if the
+    record contains the entire site.
     """
     configuration = record.configuration
     if configuration and not record.whole:
@@ -82,7 +83,9 @@ def decode(data: bytes, schema: Schema) -> Record:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickler that stores the built-in types by name, because they are compared by identity after loading."""
+    """Pickler that stores the built-in content types by name, because other code compares these types by
+    identity.
+    """
 
     def persistent_id(self, obj: Any) -> str | None:
         return obj.uid if isinstance(obj, Type) and BUILT_IN.get(obj.uid) is obj else None

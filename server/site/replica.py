@@ -1,7 +1,7 @@
-"""The state of a site in one process. It is the result of all records so far.
+"""The state of a site in one process, which results from applying all records so far.
 
-Each change is appended to the change log and then applied. Nothing else changes the state. Therefore all
-workers serve the same states in the same order, but some workers may be behind others.
+Each change is first appended to the change log and then applied. The state can't change in any other way.
+Therefore all workers serve the same states in the same order, but some workers may be a few records behind.
 """
 
 import threading
@@ -39,7 +39,8 @@ class State:
     """Everything that a request reads: settings, schema and documents that belong together.
 
     `shown_at` is the time when this process began to serve this state, in seconds since 1970. `commit` is the
-    id of the checked-out commit, or "". `changed` means that files differ from that commit.
+    id of the checked-out commit, or "" if there is none. `changed` means that some files differ from that
+    commit.
     """
 
     settings: Settings
@@ -67,7 +68,9 @@ class Prepared(Generic[Result]):
 
 
 class Overtaken(Exception):
-    """Error if a change took long to prepare, and its state was replaced by a newer state in the meantime."""
+    """Raised if the preparation of a change took long, and a newer state has replaced the state that the
+    change is based on.
+    """
 
 
 class Replica:
@@ -80,7 +83,7 @@ class Replica:
         self._lock = threading.RLock()  # must be held while records are applied
         self._log: ChangeLog | None = None
         self._position = 0  # position in the log after the last record that was applied
-        self._torn = False  # whether a record may have been applied incompletely
+        self._torn = False  # whether a failure may have left records only partly applied
         self.observe: Observe | None = None
 
     def basis(self) -> tuple[State, Configuration, CommitTimes, dict[str, Entry]]:
@@ -97,8 +100,8 @@ class Replica:
         return self._log is not None
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Append everything that this process has read to an existing change log, so that it replaces the
-        workers before.
+        """Append everything that this process has read to an existing change log. New workers start from this
+        record and replace the current workers.
 
         See `ChangeLog.begin_anew`. Requires the site's write lock. Return the change, for reports.
         """
@@ -118,17 +121,15 @@ class Replica:
             self._log.event = event
 
     def leave_note(self) -> None:
-        """Store what the workers that will replace this worker must know about the served state, in the
-        change log.
-        """
+        """Store a note in the change log for the workers that will replace this worker (see `note_of`)."""
         if self._log is not None:
             self._log.note = note_of(self.contents)
 
     def current(self) -> State:
-        """Return the state, after applying every record that another process may already have used for a
-        response.
+        """Return a state that is at least as new as the states that other processes have used for their
+        responses.
 
-        Raises UnreadableRecordError like `catch_up`.
+        Raises UnreadableRecordError if a record that must be applied first can't be applied.
         """
         log = self._log
         if log is not None and log.demanded > self._position and not log.may_lag(self._position):
@@ -137,7 +138,7 @@ class Replica:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether another process is about to replace this one. In this case, this process need not apply new
+        """Whether another process is about to replace this process. If so, this process need not apply new
         records.
         """
         return self._log is not None and self._log.may_lag(self._position, REPLACEMENT_TIMEOUT_NS)
@@ -161,11 +162,11 @@ class Replica:
                         self._torn = False
             except Exception as error:  # After any error here, the files can be read instead.
                 raise UnreadableRecordError(f"{type(error).__name__}: {error}") from error
-            self._position = position  # Set last, because other threads wait for this position.
+            self._position = position  # Set last, because other threads check it without the lock.
 
     def skip(self) -> None:
-        """Skip the records that can't be applied. The contents must already include the changes in these
-        records.
+        """Skip the records that can't be applied. The changes in these records must already be included in
+        the contents.
 
         Requires the site's write lock.
         """
@@ -181,11 +182,12 @@ class Replica:
             self._position = log.end
 
     def append(self, record: Record, origin: Origin = FILES_ORIGIN) -> list[Document]:
-        """Append a record to the change log and apply it. Return the removed documents and the added
-        documents.
+        """Append a record to the change log and apply it. Return the documents that it removes and the
+        documents that it adds, in one list.
 
-        A changed document is both removed and added. If the record contains the entire site, return nothing.
-        Requires the site's write lock, and all earlier records must have been applied.
+        For a changed document, both the old and the new document are returned. If the record contains the
+        entire site, return an empty list. Requires the site's write lock, and all earlier records must have
+        been applied.
         """
         newest = self._log.newest if self._log else 0  # `newest` includes records that can't be read.
         record = replace(record, number=max(newest, self.contents.number) + 1)
@@ -204,18 +206,19 @@ class Replica:
         settings = record.configuration.settings if record.configuration else self.state.settings
         demanded = len(data) <= MAX_AWAITED_BYTES or settings.roles != self.state.settings.roles
         if record.configuration:
-            log.note = b""  # The roles in the old note may have changed.
+            log.note = b""  # The roles in the old note may be out of date.
         position = log.append(data, lambda: encode(self.contents.whole()), demanded=demanded)
         log.newest = record.number
         return position
 
     def _decode(self, data: Iterable[bytes]) -> list[Record]:
-        """Deserialize records. Each record can contain the schema with which the following records are read.
+        """Deserialize records. A record with the entire site contains a schema, with which the records after
+        it are deserialized.
 
-        Normally, all rows in them are unpacked now, so that a damaged row can't make a later request fail. If
-        a record contains the entire site, this would use too much memory, so its rows are unpacked later.
-        Such a record replaces all earlier records, even if they could not be deserialized. Raises any error
-        that occurs.
+        Normally, all rows in the records are unpacked immediately, so that a damaged row can't make a later
+        request fail. The rows in a record with the entire site are unpacked later, because unpacking them now
+        would use too much memory. Such a record replaces all earlier records, so errors in earlier records
+        are ignored. Otherwise, the first error is raised.
         """
         schema = self.contents.configuration.schema
         records: list[Record] = []
@@ -242,7 +245,7 @@ class Replica:
     def _apply(self, records: list[Record]) -> list[Document]:
         """Apply records in order, then serve the result as one new state.
 
-        Return the removed documents and the added documents.
+        Return the removed documents and the added documents, in one list.
         """
         snapshot, whole = self.state.snapshot, records[0].whole
         is_large = whole or sum(len(record.entries) for record in records) >= MIN_LARGE_FILES

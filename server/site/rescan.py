@@ -1,8 +1,9 @@
 """Rescan of a site's files. All changes since the files were last read become one record.
 
 Settings, schemas, content files and git history are read together. Therefore a checkout that affects all of
-them becomes one change. The functions require the site's write lock, and all earlier records must have been
-applied. The exception is `read_anew`, which reads all files under a new schema: it is slow and needs no lock.
+them becomes one change. Calling a function in this module requires the site's write lock, and all earlier
+records must have been applied. The exceptions are `seems_changed` and `read_anew`, which require no lock.
+`read_anew` reads all files under a new schema, which is slow.
 """
 
 import logging
@@ -52,12 +53,12 @@ log = logging.getLogger("bifolio")
 
 MAX_ATTEMPTS = 5  # If other programs keep changing a file, it is read at most this many times.
 MAX_LOCKED_FILES = 5000  # Sites with more files are not read again while the write lock is held.
-EMPTY_TIMEOUT_S = 0.1  # A file that is empty for longer than this is considered empty.
+EMPTY_TIMEOUT_S = 0.1  # A file that stays empty for longer than this is treated as empty.
 
 
 def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
-    """Whether a rescan would probably find changes, in the paths in `hints` or in all files. Requires no
-    lock.
+    """Whether a rescan would probably find changes. Only the paths in `hints` are checked, or all files if
+    `hints` is None. Requires no lock.
     """
     mark = configuration_mark(contents.root)
     if mark != contents.configuration.mark or contents.unsettled & mark.keys():
@@ -70,7 +71,7 @@ def seems_changed(contents: Contents, hints: Collection[str] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Anew:
-    """The contents of all files as read under a new schema, which is not served yet.
+    """The contents of all files after they were read under a new schema, which is not used for requests yet.
 
     `packed` contains the entries as bytes.
     """
@@ -80,7 +81,7 @@ class Anew:
 
 
 def read_new_configuration(contents: Contents) -> Configuration | None:
-    """Return the current settings and schemas if, because of them, all files must be read again.
+    """Return the current settings and schemas if they have changed so much that all files must be read again.
 
     Otherwise return None.
     """
@@ -90,9 +91,11 @@ def read_new_configuration(contents: Contents) -> Configuration | None:
 
 
 def read_anew(contents: Contents) -> Anew | None:
-    """Read all files under the current schema. Return None if requests are already served with that schema.
+    """Read all files under the schema that is now on disk. Return None if this schema is already used for
+    requests.
 
-    This is slow. It needs no lock, because `rescan_all` finds changes made in the meantime.
+    Reading all files is slow. It needs no lock, because `rescan_all` finds changes that are made in the
+    meantime.
     """
     configuration = read_new_configuration(contents)
     if configuration is None:
@@ -109,8 +112,9 @@ def rescan_all(
     """Return a record of the files that have changed, or None if nothing has changed.
 
     Only the paths in `hints` are checked. If `hints` is None, or if the settings, the schemas or git have
-    changed, all files are checked. `writes` is the number of writes so far. A new schema is used only if
-    `anew` contains the contents that were read under it. Until then, the old schema is still used.
+    changed, all files are checked. `writes` is the number of writes so far. A new schema takes effect only if
+    all files have been read under it and the result is passed as `anew`. Otherwise the old schema is still
+    used.
     """
     configuration, young, settled = _configuration(contents)
     contents.unsettled -= settled
@@ -146,7 +150,7 @@ def _replace_all(anew: Anew, writes: int, young: set[str]) -> Record:
 
 
 def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
-    """Read some files again, even if they seem to be unchanged. Return a record of the differences."""
+    """Read the given files again, even if they seem to be unchanged. Return a record of the differences."""
     record = _read(contents, contents.git, paths)
     return replace(record, folders=contents.folders, links=contents.links, writes=contents.writes)
 
@@ -154,17 +158,17 @@ def rescan_paths(contents: Contents, paths: Iterable[str]) -> Record:
 def rescan_written(
     contents: Contents, written: Collection[Write], writes: int, joined: Joined | None = None
 ) -> Record:
-    """Return the record of a write that this process has just made. `joined` describes the merge in it, if
-    any.
+    """Return the record of a write that this process has just made. If the write includes a merge, `joined`
+    describes the merge.
 
-    If settings or schemas were written, all files are read again. In a large site, this happens later, in
-    `rescan_all`.
+    If settings or schemas were written, all files are read again. In a large site, all files are read later,
+    by `rescan_all`.
     """
     paths: Collection[str] = {write.path for write in written}
     small = len(contents.entries) < MAX_LOCKED_FILES
     try:
         record = _join_writes(contents, written, joined) if joined else None
-    except GitError as error:  # A rescan of all files will find the files that were written.
+    except GitError as error:  # Instead, all files are checked.
         log.warning("%s: can't read the changes of a commit: %s", contents.root, error)
         record = None
     if record:
@@ -180,9 +184,9 @@ def rescan_written(
 
 
 def _join_writes(contents: Contents, written: Collection[Write], joined: Joined) -> Record | None:
-    """Return the record of a write that includes a merge, and has moved the branch.
+    """Return the record of a write that includes a merge and has therefore moved the branch.
 
-    Return None if this is impossible and all files must be checked instead.
+    Return None if the record can't be derived from the merge, so all files must be checked.
     """
     before, root, changed = contents.git, contents.root, joined.changed
     if changed is None or any(map(is_configuration, changed)):
@@ -211,8 +215,8 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record with the new timestamps of files that were committed. `git` is the state after the
-    commit.
+    """Return a record with the new timestamps of files that were committed. `git` is the state of the
+    repository after the commit.
     """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)
@@ -223,10 +227,10 @@ def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) 
 
 
 def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
-    """Return the paths of the files whose entries contain what is in the given files.
+    """Return the paths of the entries that must be updated when the given files have changed.
 
-    This is the same path, or for a description, the path of its media file. If a media file was added or
-    removed, both paths are returned.
+    Usually these are the given paths. For a description, the path of the media file is returned. If the media
+    file was added or removed, both paths are returned.
     """
     return {
         owner
@@ -237,13 +241,14 @@ def _owners(contents: Contents, paths: Iterable[str]) -> set[str]:
 
 
 def _configuration(contents: Contents) -> tuple[Configuration | None, set[str], set[str]]:
-    """Read site.yaml and the schemas if they have changed. Return the configuration and two sets of paths.
+    """Read site.yaml and the schemas if they have changed. Return the configuration, or None if it is
+    unchanged, and two sets of paths.
 
-    The configuration is None if no file has changed.
+    The first set contains configuration files that must be read again at the next rescan. They were changed
+    just before they were read, so they could be changed again without getting a different signature. The
+    second set contains all other configuration files.
 
-    The first set contains files that must be read again at the next scan: they had just changed, so another
-    change might not give them a different signature. The second set contains all other files. If a file is
-    invalid, the result is the last valid configuration, with a problem for the invalid file.
+    If a file is invalid, the result is the last valid configuration, with a problem for the invalid file.
     """
     before, at = contents.configuration, time.time_ns()
     mark = configuration_mark(contents.root)
@@ -277,9 +282,9 @@ def _read_configuration(
 
 
 def _refuse_emptied(found: Configuration, before: Configuration) -> None:
-    """Raise SetupError if site.yaml has become empty, because it is probably being written at this moment.
+    """Raise SetupError if site.yaml has become empty, because another program is probably still writing it.
 
-    An empty file that changes no settings is allowed.
+    An empty file is accepted if the settings stay the same.
     """
     signature = found.mark.get(FILE)
     if signature and not signature[1] and found.settings != before.settings:
@@ -295,8 +300,8 @@ def _find_retimed(contents: Contents, git: GitState) -> set[str]:
 
 
 def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
-    """Return the given paths, and the paths of the drafts whose createdAt is derived from one of
-    these files.
+    """Return the given paths, and also the paths of all drafts whose createdAt is derived from one of the
+    given files.
     """
     drafts = [path for path in contents.entries if DRAFT_MARK in path] if paths else []
     sibling = contents.store.layout.sibling
@@ -304,9 +309,9 @@ def _with_drafts(contents: Contents, paths: set[str]) -> set[str]:
 
 
 def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: bool = True) -> Record:
-    """Read some files. Return a record of those that differ from the contents.
+    """Read the given files. Return a record of the files whose entries have changed.
 
-    If the files or git change at the same time, they are read again.
+    If a file changes while it is being read, it is read again.
     """
     at = time.time_ns()
     read: dict[str, Entry | None] = {}
@@ -336,10 +341,10 @@ def _read(contents: Contents, git: GitState, paths: Iterable[str], *, ask_git: b
 def _wait_for_writers(
     root: Path, paths: Iterable[str], missing: Mapping[str, Signature | None] | None = None
 ) -> None:
-    """Wait a moment for files that are empty, because a program that overwrites a file empties it first.
+    """Wait a moment for files that are empty. Programs that overwrite a file often empty it first.
 
-    Also wait for missing files whose path is in `missing` with a signature, because another program may be
-    about to rename a new file to that path.
+    Also wait for missing files that have a signature in `missing`, because another program may be about to
+    rename a new file to that path.
     """
     waiting = {path: bool(missing and missing.get(path)) for path in paths}
     for _ in range(20):
@@ -373,7 +378,7 @@ def _is_unchanged(
 
 
 def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[str, Entry | None]:
-    """Return the current entries for some files.
+    """Read the given files. Return the current entry for each path.
 
     For a file that no longer belongs to the site, return None.
     """
@@ -394,10 +399,11 @@ def _read_files(contents: Contents, store: Store, paths: Iterable[str]) -> dict[
 
 
 def _refresh_entry(store: Store, entry: Entry | None) -> Entry | None:
-    """Return an entry with the current signature, if only the ctime of the file has changed.
+    """If only the ctime of a file has changed, return its entry with the current signature. The file is not
+    parsed again.
 
-    The file is not parsed again. Return None if more has changed. The ctime of every file changes, for
-    example, when a backup creates hard links, or by `chmod -R`.
+    Return None if more has changed. For example, `chmod -R`, or a backup that creates hard links, changes the
+    ctime of every file.
     """
     if entry is None or entry.document is None or not (entry.digest and entry.signature):
         return None

@@ -1,8 +1,8 @@
 """Reuse of cached entries after a schema change.
 
-If a file has no problems, it contains no keys that are not attributes of its content type. Therefore, if an
-attribute is added to the type, it is missing from all these files, and has the same value for all of them:
-its default or None.
+If a file has no problems, all its keys are attributes of its content type. Therefore, if a new attribute is
+added to the content type, no file without problems contains it. In all documents from these files, the new
+attribute has the same value: its default, or None.
 """
 
 from collections.abc import Mapping
@@ -38,11 +38,11 @@ def stamp_of(configuration: Configuration) -> Stamp:
 
 
 def usable(configuration: Configuration, then: Stamp) -> Usable:
-    """Return which of the cached entries, which were read under another configuration, are still valid.
+    """Return the rule that decides which cached entries are still valid under the current `configuration`.
 
-    `then` is the stamp of that configuration. If nothing that affects parsing has changed, all entries are
-    valid. Otherwise an entry is valid if it has no problems, and its content type is either unchanged, or
-    only has new attributes whose keys can't be in the files yet.
+    `then` is the stamp of the configuration under which the entries were read. If nothing that affects
+    parsing has changed, all entries are valid. Otherwise an entry is valid if it has no problems, and if its
+    content type is unchanged or has only gained attributes whose keys can't be in the files yet.
     """
     types, now = configuration.schema.types, stamp_of(configuration)
     added = {uid: _added_columns(then[1].get(uid), form, types[uid], types) for uid, form in now[1].items()}
@@ -61,7 +61,9 @@ def _form(type_: Type, types: Mapping[str, Type], locales: object) -> Form:
 
 
 def _declarations_of(attribute: Attribute, types: Mapping[str, Type]) -> list[Any]:
-    """Return the options of an attribute, and of the components in it and in these components."""
+    """Return the options of an attribute. For an attribute with components, also return the options of the
+    components' attributes, including nested components.
+    """
     declarations: list[Any] = []
     pending, seen = [attribute], set[str]()
     while pending:
@@ -83,9 +85,11 @@ def _digest(value: object) -> bytes:
 def _added_columns(
     then: Form | None, now: Form, type_: Type, types: Mapping[str, Type]
 ) -> dict[int, Any] | None:
-    """Return the values of attributes that were added to a content type, by position in a row.
+    """Return the values of attributes that were added to a content type, by the attribute's position in a
+    row.
 
-    They are the same in all documents of the type. Return None if the files must be read again.
+    These values are the same in all documents of the content type. Return None if the files must be read
+    again.
     """
     if then is None or then[0] != now[0]:
         return None

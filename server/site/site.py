@@ -1,4 +1,4 @@
-"""The site: the only mutable object. It contains the current state, and all changes to files go through it.
+"""The site object, the only mutable object. It contains the current state and makes all changes to files.
 
 To read, call `site.current()` once, and use the returned state until the end of the request. `refresh`
 applies changes that were found in the files. `write` changes files. Each call of `refresh` or `write` creates
@@ -77,7 +77,7 @@ from server.storage.recent_versions import RecentVersions
 
 
 class ReadOnlySiteError(BifolioError):
-    """Error in the program: it has called `write` for a site that was opened only for reading."""
+    """Raised if `write` is called for a site that was opened read-only, which is a programming error."""
 
     def __init__(self) -> None:
         super().__init__("this site was opened read-only; open it in a mode that allows writes")
@@ -87,10 +87,10 @@ class ReadOnlySiteError(BifolioError):
 class Parts:
     """Functions that connect a site to the rest of the server. A site without `make_arbiter` is read-only.
 
-    - `make_arbiter` creates the object that asks the git remote to accept each write. It is called in the
+    - `make_arbiter` creates the arbiter, which asks the git remote to accept each write. It is called in the
       process that writes, before the first write that needs the remote.
     - `report` is called after each write by this process.
-    - `request_reload` asks the supervisor for new workers, after a schema change in a large site.
+    - `request_reload` asks the supervisor to start new workers after a schema change in a large site.
     """
 
     make_arbiter: Callable[[], Arbiter] | None = None
@@ -104,20 +104,20 @@ __all__ = ["Change", "Site", "State"]
 
 log = logging.getLogger("bifolio")
 
-# If other programs keep changing the files of a write, it is prepared at most this many times.
+# If other programs keep changing the files that a write changes, the write is prepared at most this often.
 MAX_ATTEMPTS = 4
 GIT_TIMEOUT_S = 30.0  # A refresh waits up to this long for git commands that are running.
 WRITE_GIT_TIMEOUT_S = 15.0  # A write waits up to this long for git commands that are running.
 POLL_INTERVAL_S = 0.01
-MAX_LOCAL_FILES = 5000  # If all files of a site with more files must be read again, new workers do that.
+MAX_LOCAL_FILES = 5000  # Above this number, new workers reread all files.
 _READ_ONLY_PARTS = Parts()
 _OVERTAKEN_MESSAGE = "The site changed repeatedly while this write was being prepared; try again"
 
 
 class Site:
-    """A site, which is the content of one folder. `parts` connects it to the rest of the server.
+    """A site, which consists of the files in one folder. `parts` connects the site to the rest of the server.
 
-    `server.service.opening` creates it. Then `load` must be called, and after that `refresh` whenever files
+    `server.service.opening` creates the object. Then `load` must be called once, and `refresh` whenever files
     have changed.
     """
 
@@ -135,7 +135,7 @@ class Site:
         self._loaded = False
         self.replaced: Mapping[
             str, Document
-        ] = {}  # the old versions of documents that changed while no server was running
+        ] = {}  # old versions of documents that changed while no server was running
         configuration = first_configuration(self.root)
         self._replica = Replica(Contents.of(self.root, self.image_cache, configuration, GitState()))
         self.committer = Committer(
@@ -174,8 +174,7 @@ class Site:
         """Read all files of the site on several cores. Raises SetupError if site.yaml or a schema is invalid.
 
         `nice` lowers the priority of the processes that read files. The write lock is not held while files
-        are read, so other writers do not have to wait. If a file was written in the meantime, a rescan finds
-        the change.
+        are being read, so other processes can write. If one does, a rescan finds the change.
         """
         with suppress(OSError):
             state_folder(self.root)  # If the site is writable, the write lock is a file in this folder.
@@ -202,11 +201,11 @@ class Site:
     # --- changes -------------------------------------------------------------------------------
 
     def refresh(self, hints: Collection[str] | None = None) -> Change:
-        """Find and apply changes to files: those at the paths in `hints`, or all files if `hints` is None.
+        """Find and apply changes to the files at the paths in `hints`, or to all files if `hints` is None.
 
         All changes that are found are applied as one change. If a git command is running, `refresh` first
-        waits for it. If the schema has changed, all documents are read again before the write lock is
-        acquired. In a large site, new workers that replace the current ones read them.
+        waits for it to finish. If the schema has changed, all documents are read again before the write lock
+        is acquired. In a large site, new workers read them instead, and then replace the current workers.
         """
         if not self.seems_changed(hints):
             return Change()
@@ -222,7 +221,7 @@ class Site:
                 return change
 
     def _refresh_files(self, hints: Collection[str], deadline: float) -> None:
-        """Apply changes to some files before a write, but no schema changes: `refresh` applies those."""
+        """Apply changes to files before a write. Only `refresh` applies schema changes."""
         self._wait_for_git(deadline)
         with self._locked():
             self._rescan(hints, patient=True)
@@ -243,7 +242,7 @@ class Site:
         except GitBusyError:
             if patient:
                 return None
-        except (ApiError, CommitError) as error:  # The write is restored before its commit.
+        except (ApiError, CommitError) as error:  # It is written again before its commit.
             log.warning("%s: a write that git reverted has not been repeated yet: %s", self.root, error)
         writes = self._journal.lock.number
         record = rescan_all(contents, None if writes != contents.writes else hints, writes, anew)
@@ -266,29 +265,30 @@ class Site:
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write files, as determined by the function `prepare`. Either all files change or none
+        """Write the files that the function `prepare` determines. Either all of the files change or none
         (docs/files.md).
 
         All writes use this method. `prepare` is called with the request and a context, in which it collects
         the changes to files. If another process changes the site in the meantime, `prepare` is called again
-        with a new context. If `prepare` is fast enough, this happens while the write lock is held. If a git
-        command is running, the write waits for it, because the command could overwrite the files. If the
-        settings require that the git remote accepts each write, the write is committed first, and is applied
-        after the remote has accepted it.
+        with a new context. If `prepare` is fast enough, the second call happens while the write lock is held.
+
+        If a git command is running, the write waits until the command has finished, because the command could
+        overwrite the files. If the settings require that the git remote accepts each write, the write is
+        committed first, and is applied after the remote has accepted it.
 
         Return the new state, the result of `prepare`, and the id of the commit. The id is "" if there is no
         commit, and "pending" if the commit will be created later. Raises BusyError if `prepare` was slow and
-        other changes came first each time. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any error
-        from `prepare`.
+        the site had changed after each attempt. Raises GitBusyError, RemoteError, ReadOnlySiteError, and any
+        error from `prepare`.
         """
         arbiter = self.arbiter
         return (arbiter.write if arbiter else self.write_here)(by, prepare, request)
 
     @property
     def arbiter(self) -> Arbiter | None:
-        """Return the object that asks the git remote to accept each write.
+        """Return the arbiter, which asks the git remote to accept each write.
 
-        Return None if the settings do not require acceptance. Raises ReadOnlySiteError.
+        Return None if the settings do not require that the remote accepts writes. Raises ReadOnlySiteError.
         """
         make = self._parts.make_arbiter
         if make is None:
@@ -303,7 +303,7 @@ class Site:
     def write_here(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write like `write`, after the git remote has accepted the write. For arbiters and merges only."""
+        """Write like `write`, but do not ask the git remote first. For arbiters and merges only."""
         if self._parts.make_arbiter is None:
             raise ReadOnlySiteError()
         state, result, pending = self._write(prepare, request, by)
@@ -313,7 +313,7 @@ class Site:
     def _write(
         self, prepare: Prepare[Request, Result], request: Request, by: Authorship
     ) -> tuple[State, Result, str]:
-        """Write like `write`, but return the write's name in the commit queue instead of the commit's id."""
+        """Write like `write`, but return the write's name in the commit queue, not the commit's id."""
         began = time.perf_counter()
         if self.folder.is_gone():
             raise StorageError(MISSING_FOLDER)
@@ -390,7 +390,7 @@ class Site:
         return prepare_on(self.state, git, recent, changeset, change, ahead or SpeculativeWrite())
 
     def _apply_other_servers(self) -> None:
-        """Apply the writes of other servers for the same site. Their change logs are separate from ours."""
+        """Apply changes by other servers for this site, which have their own change logs."""
         if self._contents.writes != self._journal.lock.number and self._rescan(None, patient=True) is None:
             raise GitBusyError()
 
@@ -411,7 +411,7 @@ class Site:
         return change, pending
 
     def _write_again(self) -> None:
-        """Restore uncommitted writes that a git command has overwritten. Requires the write lock.
+        """Write files again if a git command has overwritten uncommitted writes. Requires the write lock.
 
         Raises ApiError and CommitError.
         """
@@ -419,17 +419,17 @@ class Site:
         if writes := self.committer.reverted():
             self._journal.commit(writes, git_guard(contents.git))
             record = self._rescan_written(writes)
-            # If another server has also written, `writes` must stay old, so that a rescan finds that write.
+            # If another server has also written, keep the old `writes`, so that a rescan finds that write.
             self._append(record if contents.writes == number else replace(record, writes=contents.writes))
             self.committer.log_reverted(writes)
 
     def _rescan_written(self, writes: list[Write], joined: Joined | None = None) -> Record:
-        """Read the files that were just written. Restore those that a git command has already overwritten."""
+        """Read the written files. If a git command has already overwritten some, write them again first."""
         for _ in range(MAX_ATTEMPTS):
             record = rescan_written(self._contents, writes, self._journal.lock.number, joined)
             if not self.committer.queue.waiting or is_as_written(self.root, writes):
                 break
-            # If git prevents this now, the write is restored before its commit, or the failure is logged.
+            # If git prevents this now, it is done before the commit, or the failure is logged.
             with suppress(ApiError, CommitError):
                 if not (again := self.committer.reverted()):
                     break
@@ -438,7 +438,9 @@ class Site:
         return record
 
     def _append(self, record: Record, origin: Origin = FILES_ORIGIN) -> None:
-        """Append a record and apply it. Save the replaced versions for merges with changes based on them."""
+        """Append a record and apply it. Store the document versions that it replaces, because merges may need
+        them later.
+        """
         self._recent.keep(self._replica.append(record, origin), self.state.schema)
 
     def scale(self, path: str) -> State:
@@ -449,8 +451,8 @@ class Site:
         return self.state
 
     def unscaled(self) -> list[str]:
-        """Return the paths of images whose resized variants (formats) are missing or not in their
-        document.
+        """Return the paths of images that have no resized variants (formats), or whose variants are not in
+        their document yet.
         """
         return [file.path for file in self.state.snapshot.media.values() if self.image_cache.wanting(file)]
 
@@ -466,7 +468,7 @@ class Site:
         return done
 
     def observe(self, observe: Observe, committed: Callable[[str, str], None] | None = None) -> None:
-        """Call `observe` with each change. Must be called after loading, before workers are forked.
+        """Set the function to call with each record. Call this after loading, before workers are forked.
 
         `committed` is called for each write that this process commits, with the write's name in the commit
         queue and the id of the commit.
@@ -487,7 +489,7 @@ class Site:
         self._replica.share(log)
 
     def current(self) -> State:
-        """Return the state. It includes all writes for which any process has already sent a response."""
+        """Return the current state. It includes all writes to which any process has responded."""
         try:
             return self._replica.current()
         except UnreadableRecordError:
@@ -516,7 +518,7 @@ class Site:
         """Rescan all files, because some records can't be read. Requires the write lock.
 
         The result is appended to the change log for all workers, because it may include edits that are in no
-        record yet. If other workers can't read the same records either, they also rescan.
+        record yet. If other workers can't read the same records, they also rescan the files.
         """
         with suppress(OSError):  # A killed writer may have left an interrupted write.
             self._journal.recover()
@@ -534,16 +536,16 @@ class Site:
             self._append(scaled)
 
     def follow(self) -> None:
-        """Apply other processes' changes, unless this process is being replaced. Clean up the journal."""
+        """Apply other processes' changes, unless this process is being replaced. Sweep the journal."""
         self._journal.sweep()
         if not self._replica.is_replaced:
             self.catch_up()
 
     def succeed(self, log: ChangeLog) -> Change:
-        """Make this process the successor of the processes that have used the change log before.
+        """Let new workers replace the workers that have used the change log until now.
 
-        Everything that this process has read is appended to the log as the next record. Workers that are
-        forked from this process will replace the earlier workers. Return the change, for reports.
+        Everything that this process has read is appended to the log as the next record. The new workers are
+        forked from this process. Return the change, for reports.
         """
         deadline = time.monotonic() + GIT_TIMEOUT_S
         while True:
@@ -555,7 +557,7 @@ class Site:
                     return self._replica.succeed(log)
 
     def _requests_reload(self) -> bool:
-        """Ask for new workers if all files of a large site must be read again. Return whether this is so."""
+        """Ask for new workers if a large site must be read again. Return whether they were requested."""
         request_reload, large = self._parts.request_reload, len(self._contents.entries) >= MAX_LOCAL_FILES
         if (
             request_reload is None
@@ -574,7 +576,9 @@ class Site:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock, with all changes applied and interrupted writes finished."""
+        """Context manager: hold the write lock. First apply other processes' changes, and finish or discard
+        interrupted writes.
+        """
         with self._journal.writing():
             self._catch_up_locked()
             with suppress(OSError):  # A read-only site can't be recovered.

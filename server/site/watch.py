@@ -1,8 +1,8 @@
 """File watcher that refreshes a site when its files change.
 
-Notifications from the operating system can be repeated, out of order or missing. Therefore they are only
-hints that a path must be checked. Changes that happen before a watch starts are not reported, so all files
-are checked after each start, and also at regular intervals.
+Notifications from the operating system can be repeated, out of order or missing. Therefore a notification is
+only a hint that a path must be checked. Changes that happen before a watch starts are not reported, so all
+files are checked after each start. They are also checked at regular intervals.
 """
 
 import logging
@@ -22,7 +22,8 @@ from server.storage.files import is_utf_8
 
 log = logging.getLogger("bifolio")
 
-QUIET_MS = 10  # The first of several notifications is processed when there was no further one for this long.
+# Notifications are collected until none has arrived for this long, and are then processed together.
+QUIET_MS = 10
 MAX_BURST_MS = 1000
 POLL_INTERVAL_MS = 200  # The list of watched folders is checked at this interval.
 # watchfiles raises an error with this message for file names that are not UTF-8.
@@ -34,8 +35,8 @@ Folders = tuple[tuple[Path, int], ...]  # (path, inode)
 class Watcher(Job):
     """Job that refreshes a site when its files change.
 
-    Two threads wait for notifications from the operating system, store the paths as hints, and wake the job.
-    They are threads instead of jobs, because they block.
+    Two threads wait for notifications from the operating system, store the reported paths as hints, and wake
+    the job. Waiting for notifications blocks, so it can't be done in the job itself.
     """
 
     name = "refresh"
@@ -51,7 +52,8 @@ class Watcher(Job):
         self._polling_lock = threading.Lock()
         self._is_gone = False  # whether the site's folder is missing
         self._patrol_at = 0.0  # when the next check of all files is due, in time.monotonic()
-        # time until which a notification must arrive about a change that a check of all files has found, or 0
+        # 0, or if a check of all files has found a change: the time until which a notification about it must
+        # arrive
         self._doubt_until = 0.0
 
     def start(self, context: JobContext) -> None:
@@ -67,7 +69,7 @@ class Watcher(Job):
 
     def run(self, context: JobContext) -> float:
         """Check the paths in the hints for changes. If there are no hints and a regular check is due, check
-        all files.
+        all files instead.
         """
         if self.site.folder.is_gone():
             if not self._is_gone:
@@ -120,7 +122,9 @@ class Watcher(Job):
                 self._stop.wait(POLL_INTERVAL_MS / 1000)  # The next watch lists the folders again.
 
     def _poll(self, error: Exception) -> None:
-        """Check all files at intervals for a while, because the operating system can't watch them."""
+        """Check all files at intervals, because the operating system can't watch the files. Return after a
+        while, so that watching can be tried again.
+        """
         poll_s = self._timing.poll_s
         with self._polling_lock:  # Usually both threads fail at the same time.
             was_polling, self._polling = self._polling, True
@@ -134,7 +138,9 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders for changes, until `folders` returns a different list from `watched`."""
+        """Watch folders for changes. Return when `folders` returns a different list from `watched`, or when a
+        new list is needed for another reason.
+        """
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()
         begun = False
@@ -158,8 +164,7 @@ class Watcher(Job):
             elif {os.path.basename(path) for path in changed} - {"index.lock"}:
                 self._hints.add(self._relative(changed))
             if folders() != watched or changed & paths:
-                # After a folder is deleted, it is no longer watched, even if there is a new folder at its
-                # path.
+                # A deleted folder is no longer watched, even if there is a new folder at its path.
                 return
             if separate and any(map(os.path.isdir, changed)):
                 return  # One of these folders may be new.
@@ -208,17 +213,18 @@ def _existing(folders: Iterable[Path]) -> Folders:
 
 
 def _separate_folders(tops: Iterable[str]) -> set[str]:
-    """Return the folders that must be watched individually because of a name that is not UTF-8.
+    """Return the folders to watch individually if the name of any file or folder is not UTF-8. If all names
+    are UTF-8, return an empty set.
 
-    watchfiles opens all folders in a watched folder, and fails if a name is not UTF-8. In that case, each
-    readable folder is watched without its subfolders. If all names are UTF-8, return an empty set.
+    watchfiles opens all folders in a watched folder, and fails if a name is not UTF-8. Therefore each
+    readable folder must then be watched without its subfolders.
     """
     folders: dict[tuple[int, int], str] = {}
     skipped = False
     for folder, names, _ in (step for top in tops for step in os.walk(top, followlinks=True)):
         status = os.stat(folder)
         if folders.setdefault((status.st_dev, status.st_ino), folder) != folder:
-            names.clear()  # It was already visited through a link.
+            names.clear()  # The folder was already visited through a link.
         readable = [name for name in names if is_utf_8(name)]
         skipped |= len(readable) < len(names)
         names[:] = readable
@@ -226,10 +232,7 @@ def _separate_folders(tops: Iterable[str]) -> set[str]:
 
 
 class _Hints:
-    """Paths that may have changed. The watching threads add paths, and the job removes them.
-
-    None means all paths.
-    """
+    """Paths that may have changed. The watching threads add paths, and the job removes them."""
 
     def __init__(self) -> None:
         self.wake: Callable[[], None] = _do_nothing
@@ -238,9 +241,9 @@ class _Hints:
         self._everything = self._waiting = False
 
     def add(self, paths: Iterable[str] | None) -> None:
-        """Add paths that may have changed. None means all paths.
+        """Add paths that may have changed. None means that any path may have changed.
 
-        An empty collection means that something else has changed, such as git's HEAD.
+        An empty collection means that no content file, but something else such as git's HEAD has changed.
         """
         with self._lock:
             self._everything |= paths is None
@@ -249,9 +252,7 @@ class _Hints:
         self.wake()
 
     def take(self) -> tuple[bool, set[str] | None]:
-        """Return whether there are any hints, and the paths in them (None for all paths). Then delete the
-        hints.
-        """
+        """Remove all hints. Return whether there were any, and the paths in them (None for all paths)."""
         with self._lock:
             waiting = self._waiting
             paths = None if self._everything else self._paths
