@@ -1,4 +1,4 @@
-"""The location of a site's databases, which is the value of the setting `accounts`."""
+"""Location of a site's databases. The setting `accounts` contains this location as a URL."""
 
 import re
 from importlib.util import find_spec
@@ -9,7 +9,7 @@ from server.errors import SetupError
 
 
 def is_server(url: str) -> bool:
-    """Whether accounts are stored in a database server, which can be slow, and not in a file."""
+    """Whether accounts are stored in a database server, which can be slow, not in a file."""
     return bool(url) and not url.startswith("sqlite")
 
 
@@ -27,7 +27,7 @@ def file_of(url: str) -> Path:
 
 
 def require_driver(url: str) -> None:
-    """Raise SetupError if accounts are stored in PostgreSQL and the package psycopg is not installed."""
+    """Raise SetupError if accounts are stored in PostgreSQL but the package psycopg is not installed."""
     if is_postgres(url) and find_spec("psycopg") is None:
         message = "the accounts database requires the Python library psycopg, which is not installed"
         raise SetupError(FILE, None, message, "run `pip install 'bifolio[postgres]'`")

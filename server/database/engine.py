@@ -28,63 +28,67 @@ class Cursor(Protocol):
         """Return the next row that the statement has found, or None after the last row."""
 
     def fetchall(self) -> list[Any]:
-        """Return all rows that the statement has found and that were not fetched yet."""
+        """Return all remaining rows that the statement has found."""
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Connection(Protocol):
-    """An open transaction. `?` marks the place of each parameter in a statement."""
+    """An open transaction. In an SQL statement, each `?` stands for one parameter."""
 
     def execute(self, statement: str, parameters: Sequence[Any] = (), /) -> Cursor:
-        """Execute an SQL statement. Each `?` in it is replaced by the next of the `parameters`."""
+        """Execute an SQL statement. The first `?` is replaced by the first of the `parameters`, and so on."""
 
     def executemany(self, statement: str, rows: Iterable[Sequence[Any]], /) -> object:
-        """Execute a statement once for each row. The items of a row are the parameters."""
+        """Execute a statement once for each row in `rows`. The items of the row are the parameters."""
 
 
 class Engine(Protocol):
     """A database. Its methods can be called from any thread. Each process has its own connections.
 
-    If the database can't be used, the methods raise the error that `Tables.refuse` returns.
+    If the database can't be used, `reading` and `writing` raise the error that `Tables.refuse` returns.
     """
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database is known to reject writes, for example because it is a replica."""
+        """Whether the database is known to reject writes at present, for example because it is a replica.
+        Always False for SQLite.
+        """
 
     def open(self) -> None:
         """Connect, and create missing tables. Raises OSError and the errors of the database driver."""
 
     def is_current(self) -> bool:
-        """Whether the database file that was opened is still at its path."""
+        """Whether the database file that was opened is still at its path. Always True for PostgreSQL."""
 
     def writing(self, seconds: float = LOCK_TIMEOUT_S, claim: str = "") -> AbstractContextManager[Connection]:
-        """Context manager: a transaction that is committed at the end of the block, or rolled back on an
-        exception.
+        """Context manager: a transaction that is committed at the end of the block, or rolled back if the
+        block raises an exception.
 
         Waits up to `seconds` for other transactions. SQLite allows only one writing transaction at a time.
-        PostgreSQL allows several, so it first executes the statement `claim`, which can lock out others.
+        PostgreSQL allows several, so the statement `claim` is executed first in PostgreSQL. It can acquire a
+        lock that excludes other transactions.
         """
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Context manager: a read-only transaction. All its statements see the data as it was at the same
-        time.
+        """Context manager: a read-only transaction. All its statements see the database as it was at one
+        moment.
         """
 
     def close(self) -> None:
-        """Close all connections. The next call of another method opens the database again."""
+        """Close all connections. The database is opened again when another method is called."""
 
 
 class DuplicateError(Exception):
-    """Error if a row is inserted whose key already exists."""
+    """Raised if a row is inserted but a row with the same key already exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """The reason why a database can't be used, in one line. It is "" if the database does not respond.
+    """Description of the error that prevents a database from being used.
 
-    `is_duplicate` means that a row with the same key already exists.
+    `reason` is one line, or "" if the database does not respond. `is_duplicate` means that a row with the
+    same key already exists.
     """
 
     reason: str = ""
@@ -95,11 +99,11 @@ class Trouble:
 class Tables:
     """The tables that one part of the server uses.
 
-    - `schema`: the SQL statements that create them, separated by ";"
-    - `complete`: is called after tables are created and before indexes are created. It adds initial rows and
+    - `schema` contains the SQL statements that create the tables and indexes, separated by ";".
+    - `complete` is called after the tables and before the indexes are created. It adds initial rows and
       converts tables from older versions.
-    - `refuse`: returns the error to raise if the tables can't be used
-    - `prefix`: is added to the beginning of all names in PostgreSQL
+    - `refuse` returns the error to raise if the tables can't be used.
+    - `prefix` is added to the beginning of all table and index names in PostgreSQL.
     """
 
     schema: str
@@ -113,7 +117,9 @@ class Tables:
         return _CREATE.findall(self.schema)
 
     def make(self, connection: Connection) -> None:
-        """Create missing tables and indexes. The transaction must already lock out other processes."""
+        """Create missing tables and indexes. Before that, the caller must ensure that no other process
+        creates the tables at the same time.
+        """
         statements = [statement.strip() for statement in self.schema.strip().split(";\n")]
         for statement in statements:
             if statement.startswith("CREATE TABLE"):

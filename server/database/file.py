@@ -1,4 +1,4 @@
-"""SQLite files: their paths and permissions, and a check for damage."""
+"""SQLite files: their paths and permissions, and a check for damaged files."""
 
 import os
 import sqlite3
@@ -11,7 +11,7 @@ from server.paths import keep_private, state_folder
 
 
 def private_file(root: Path, name: str) -> Path:
-    """Return the path of a file in `.bifolio/` that only its owner can read. If it is missing, create it.
+    """Return the path of a file in `.bifolio/` that only its owner can read. A missing file is created.
 
     Raises OSError.
     """
@@ -24,7 +24,7 @@ def private_file(root: Path, name: str) -> Path:
 def database_file(root: Path) -> Path:
     """Return the path of the file with the accounts database.
 
-    If it is missing, create it. Raises SetupError.
+    A missing file is created. Raises SetupError.
     """
     try:
         path = private_file(root, "accounts.db")
@@ -36,9 +36,10 @@ def database_file(root: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is empty, or a database that can be read and written.
+    """Whether a file is empty, or is a database that can be read and written.
 
-    If False, opening the database (`database.opening`) may still succeed. Otherwise, it reports the error.
+    Even if this returns False, the engine may be able to use the database, for example read-only. If not, the
+    engine reports the error when it opens the database.
     """
     if not os.access(path, os.R_OK | os.W_OK) or not os.access(path.parent, os.W_OK):
         return False
@@ -51,21 +52,20 @@ def is_sound(path: Path) -> bool:
 
 
 class OpenedFile:
-    """Identity of a database file that was opened.
-
-    It shows whether the file was removed or replaced later.
+    """Identity of a database file that was opened. With it, the server detects that the file was removed or
+    replaced later.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # While this descriptor is open, no other file gets the same inode number. O_PATH is necessary,
-        # because closing any other descriptor of the file would release SQLite's locks.
+        # While this descriptor is open, no other file gets the same inode number. It must be opened with
+        # O_PATH, because closing a normal descriptor for the file would release SQLite's locks.
         descriptor = os.open(path, getattr(os, "O_PATH", os.O_RDONLY) | os.O_CLOEXEC)
         self._found = os.fstat(descriptor)
         self._closing = weakref.finalize(self, os.close, descriptor)
 
     def is_there(self) -> bool:
-        """Whether the file that was opened is still at its path, and was not replaced by another file."""
+        """Whether the file that was opened is still at its path and has not been replaced by another file."""
         try:
             return os.path.samestat(self._found, os.stat(self._path))
         except OSError:

@@ -1,5 +1,5 @@
-"""Notices between the machines that serve a site, through LISTEN and NOTIFY in the PostgreSQL that they
-share.
+"""Notices that the machines which serve the same site send to each other. PostgreSQL delivers them with
+LISTEN and NOTIFY.
 
 A notice has a topic and a payload. Each process has one thread and one connection for notices. While the
 connection is down, notices are lost, so listeners are also called after each reconnect. Without PostgreSQL,
@@ -24,10 +24,10 @@ log = logging.getLogger("bifolio")
 COMMITS = "commits"  # The branch on the git remote has a new commit. The payload is the commit's id.
 ACCOUNTS = "accounts"  # Users, tokens or sessions have changed.
 EVENTS = "events"  # New events were recorded. The payload is the number of the last event.
-# Name of the channel. It contains the name of the database schema, because several sites may use one
-# database.
+# SQL expression for the name of the channel. The name depends on the database schema, because several sites
+# may use one database.
 CHANNEL = "'bifolio_' || md5(current_schema())"
-NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter is the result of `message`.
+NOTIFY = f"SELECT pg_notify({CHANNEL}, %s)"  # The parameter is a string from `message`.
 MAX_MESSAGE_BYTES = 7999  # PostgreSQL's limit.
 HEARTBEAT_INTERVAL_S = 5.0  # An idle connection is tested after this time.
 BACKOFFS_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # Pause before each attempt to reconnect.
@@ -35,7 +35,10 @@ MAX_QUEUED_NOTICES = 100  # At most this many notices are queued while there is 
 
 
 def message(topic: str, payload: str = "") -> str:
-    """Return the message that represents a notice in PostgreSQL. Raises ValueError if it is too long."""
+    """Return the string that represents a notice in PostgreSQL.
+
+    Raises ValueError if the string is too long.
+    """
     text = f"{topic} {payload}"
     if len(text.encode()) > MAX_MESSAGE_BYTES:
         raise ValueError(f"a notice has at most {MAX_MESSAGE_BYTES} bytes")
@@ -43,7 +46,7 @@ def message(topic: str, payload: str = "") -> str:
 
 
 def notify(connection: Connection, topic: str, payload: str) -> None:
-    """Send a notice to all listening processes when a transaction is committed.
+    """Send a notice to all listening processes when the transaction of `connection` is committed.
 
     Raises ValueError if the notice is too long.
     """
@@ -54,7 +57,7 @@ class Notices:
     """Sender and receiver of notices in one process. Thread-safe. `url` is the location of the accounts
     database.
 
-    The object may be created before a fork, but `start` must be called after it.
+    The object may be created before the process is forked, but `start` must be called in the forked process.
     """
 
     def __init__(self, url: str) -> None:
@@ -71,18 +74,18 @@ class Notices:
         return self._connected
 
     def listen(self, topic: str, call: Callable[[str], None]) -> None:
-        """Let `call` be called with the payload of each notice on a topic, including notices from this
-        process.
+        """Register a function to be called with the payload of each notice on a topic, including notices from
+        this process.
 
-        After each reconnect, it is called with "", because notices may have been lost. All calls happen in
-        the thread that receives notices, so they must not block.
+        After each reconnect, `call` is called with "", because notices may have been lost. All calls happen
+        in the thread that receives notices, so `call` must not block.
         """
         self._calls[topic].append(call)
 
     def notify(self, topic: str, payload: str = "") -> None:
-        """Send a notice to all listening processes. This never blocks or fails.
+        """Send a notice to all listening processes. This method never blocks or fails.
 
-        Without a connection, the newest notices are sent after the next reconnect.
+        If there is no connection, the newest notices are queued and sent after the next reconnect.
         """
         text = message(topic, payload)
         with self._lock:
@@ -105,7 +108,7 @@ class Notices:
         self._thread.start()
 
     def stop(self) -> None:
-        """Send the queued notices if there is a connection, then stop the thread."""
+        """Send the queued notices if there is a connection. Then stop the thread."""
         self._stopping.set()
         with self._lock:
             thread = self._thread
@@ -115,7 +118,7 @@ class Notices:
         thread.join(timeout=5)
 
     def _rouse(self) -> None:
-        with suppress(BlockingIOError):  # If the buffer is full, the thread wakes up anyway.
+        with suppress(BlockingIOError):  # If the buffer is full, the thread will wake up anyway.
             self._rousing.send(b".")
 
     def _run(self) -> None:
@@ -128,10 +131,12 @@ class Notices:
                 self._roused.close()
 
     def _keep(self) -> None:
-        """Connect, and connect again after failures. Log the first failure and the end of the failures."""
+        """Connect, and reconnect after each failure. Only the first of several failures and the end of the
+        failures are logged.
+        """
         try:
             postgres: Any = import_module("server.database.postgres")  # docs/packages.py, LAZY
-        except ImportError:  # Opening the accounts reports the missing driver.
+        except ImportError:  # The missing driver is reported when the accounts are opened.
             return
         error_type, failures = postgres.BoundedConnection.Error, 0
         while not self._stopping.is_set():

@@ -1,5 +1,5 @@
-"""Creation of a database engine: for PostgreSQL if the setting `accounts` requires it, and otherwise for
-SQLite.
+"""Creation of a database engine. The engine is for PostgreSQL if the setting `accounts` is a PostgreSQL URL,
+and otherwise for SQLite.
 """
 
 from collections.abc import Callable
@@ -20,10 +20,11 @@ def make_engine(
     name: str = "",
     replaced: Callable[[], None] | None = None,
 ) -> Engine:
-    """Create the engine for some tables, with at most `size` connections. It connects when it is first used.
+    """Create the engine for some tables, with at most `size` connections. The engine connects when it is
+    first used.
 
     `name` identifies a PostgreSQL database in log messages. `prepare` and `replaced` are passed to `Sqlite`.
-    Raises ModuleNotFoundError if the PostgreSQL driver is not installed.
+    Raises ModuleNotFoundError if the PostgreSQL driver is required but not installed.
     """
     if not is_postgres(url):
         return Sqlite(prepare, tables, size, replaced)

@@ -1,7 +1,8 @@
-"""Detection of database outages, so that requests fail immediately instead of waiting.
+"""Detection of database outages. During an outage, requests that need the database fail immediately instead
+of waiting.
 
-During an outage, a thread tests the database until it responds. The start and the end of an outage are
-logged. A database that only rejects writes, such as a replica, can still be read.
+A thread tests the database until it responds again. The start and the end of an outage are logged. A database
+that only rejects writes, such as a replica, can still be read.
 """
 
 import logging
@@ -18,14 +19,14 @@ RETRY_INTERVAL_S = 1.0
 
 
 class ReadOnlyError(Exception):
-    """Error if a database responds but rejects writes."""
+    """Raised if a database responds but rejects writes."""
 
 
 class Outage:
-    """Information about whether a database can be used. Thread-safe.
+    """Record of whether a database can currently be used. Thread-safe.
 
-    `trial` tests the database, and raises an error if it can't be used. `name` identifies the database in log
-    messages. If it is "", nothing is logged.
+    `trial` is a function that tests the database, and raises an error if the database can't be used. `name`
+    identifies the database in log messages. If `name` is "", nothing is logged.
     """
 
     def __init__(self, trial: Callable[[], object], name: str) -> None:
@@ -40,7 +41,7 @@ class Outage:
 
     @property
     def read_only(self) -> bool:
-        """Whether the database can be read but not written."""
+        """Whether the database can be read but rejects writes."""
         return self._trying and not self._away
 
     def check(self) -> None:
@@ -49,8 +50,8 @@ class Outage:
             raise UnavailableError()
 
     def begin(self, reason: str, *, read_only: bool = False) -> None:
-        """Record that the database can't be used, or only can't be written, and start a thread that
-        tests it.
+        """Record that the database can't be used, or that it can't be written if `read_only` is set. Start a
+        thread that tests the database until it works again.
         """
         with self._lock:
             was_trying, self._trying = self._trying, True
@@ -84,5 +85,5 @@ class Outage:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of the message in an error."""
+    """Return the first line of an error's message."""
     return (str(error) or type(error).__name__).splitlines()[0]

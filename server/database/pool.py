@@ -19,13 +19,14 @@ C = TypeVar("C", bound=Closable)
 
 
 class NoConnectionLeftError(TimeoutError):
-    """Error if all connections in a pool are in use."""
+    """Raised if all connections in a pool are in use."""
 
 
 class Pool(Generic[C]):
     """Pool of at most `size` connections.
 
-    A connection is used by one thread at a time. The connection that was used last is reused first.
+    Each connection is used by one thread at a time. Of the connections that are not in use, the one that was
+    used last is reused first.
     """
 
     def __init__(
@@ -37,8 +38,8 @@ class Pool(Generic[C]):
     ) -> None:
         """Create an empty pool. `connect` creates a connection.
 
-        `is_usable` checks whether a connection still works. Both functions receive the number of seconds that
-        they may take. `is_idle` returns whether a connection has no open transaction.
+        `is_usable` checks whether a connection still works. `connect` and `is_usable` receive the number of
+        seconds that they may take. `is_idle` returns whether a connection has no open transaction.
         """
         self._size, self._connect, self._is_usable, self._is_idle = size, connect, is_usable, is_idle
         self._slots = threading.BoundedSemaphore(size)
@@ -46,7 +47,7 @@ class Pool(Generic[C]):
 
     @contextmanager
     def lend(self, seconds: float) -> Iterator[C]:
-        """Context manager: use a connection during the block. Waits up to `seconds` until one is free.
+        """Context manager: lend a connection to the block. Waits up to `seconds` until a connection is free.
 
         Raises NoConnectionLeftError, and the errors of `connect` and `is_usable`.
         """
@@ -67,16 +68,14 @@ class Pool(Generic[C]):
             slots.release()
 
     def clear(self) -> None:
-        """Close the connections that are not in use now, and each of the others when its user has
-        finished.
-        """
+        """Close all connections. Each connection that is in use is closed when its block has ended."""
         idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def forget(self) -> None:
-        """Remove all connections from the pool without closing them, because they belong to the parent
-        process.
+        """Remove all connections from the pool of a forked process. They are not closed, because they belong
+        to the parent process.
         """
         self._slots = threading.BoundedSemaphore(self._size)
         self._idle = []

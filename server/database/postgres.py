@@ -1,7 +1,7 @@
-"""Database engine for PostgreSQL, in which every wait has a timeout.
+"""Database engine for PostgreSQL, in which each wait for the server has a timeout.
 
-If the database server is suspended or the network fails, connections stay open, but no data arrives. Two
-kinds of waits would then block the site: a content write holds the site's lock while it waits for the event
+If the database server is suspended or the network fails, connections stay open, but no data arrives. Without
+timeouts, this would block the site: a content write holds the site's write lock while it waits for the event
 log, and requests that read accounts occupy threads that other requests need. During an outage, only one
 thread contacts the server.
 """
@@ -29,19 +29,19 @@ from server.database.statements import translated
 
 log = logging.getLogger("bifolio")
 
-RESPONSE_TIMEOUT_S = 3.0  # Timeout for a running statement if the server sends nothing.
-RECENT_RESPONSE_S = 1.0  # If the server has responded within this time, waits last at least this long.
+RESPONSE_TIMEOUT_S = 3.0  # A statement fails if the server sends nothing for this long.
+RECENT_RESPONSE_S = 1.0  # If the server responded within this time, timeouts are at least this long.
 IDLE_TIMEOUT_S = 30  # The server ends transactions that are idle for longer than this.
 READ_ONLY = "25006"  # SQLSTATE for a write in a read-only transaction
 _SCHEMA_LOCK = 0x71756972650001  # Key of the advisory lock that is held while tables are created.
-# In seconds and milliseconds. The encoding is set because psycopg may otherwise return bytes for a database
-# without an encoding.
+# connect_timeout is in seconds, tcp_user_timeout in milliseconds. The encoding is set because psycopg may
+# otherwise return bytes for a database without an encoding.
 OPTIONS = {"connect_timeout": 3, "tcp_user_timeout": 5000, "client_encoding": "utf8"}
 _READY_NONE = 0  # psycopg sends this value every 0.1 s while no data arrives.
 
 
 class SilentError(OperationalError, TimeoutError):
-    """Error if the server has sent nothing for too long. The connection was closed."""
+    """Raised if the server has sent nothing for too long. The connection has been closed."""
 
 
 class BoundedConnection(Connection[Any]):
@@ -54,7 +54,9 @@ class BoundedConnection(Connection[Any]):
         """Do nothing, because a forked process must not close the connection of its parent process."""
 
     def wait(self, gen: Generator[Any, Any, Any], *args: Any, **options: Any) -> Any:
-        """Run a generator from psycopg, which waits for data, with a timeout. Raises SilentError."""
+        """Run a generator that psycopg uses to wait for data. Raises SilentError if no data arrives for
+        `silent_s` seconds.
+        """
         try:
             return super().wait(_bounded(gen, self.silent_s), *args, **options)
         except SilentError:
@@ -95,7 +97,9 @@ def _bounded(gen: Generator[Any, Any, Any], silent_s: float) -> Generator[Any, A
 
 
 class _Transaction:
-    """A transaction. It translates statements from SQLite's syntax to PostgreSQL's."""
+    """A transaction in which statements are written in SQLite's syntax. They are translated to PostgreSQL's
+    syntax.
+    """
 
     def __init__(self, connection: BoundedConnection, prefix: str) -> None:
         self._connection, self._prefix = connection, prefix
@@ -130,7 +134,7 @@ class Postgres:
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the database has rejected a write because it is read-only."""
+        """Whether the database has rejected a write because it is read-only, and is still read-only."""
         return self._outage.read_only
 
     def open(self) -> None:
@@ -167,8 +171,8 @@ class Postgres:
 
     @contextmanager
     def _using(self, seconds: float) -> Iterator[BoundedConnection]:
-        """Context manager: use a connection. Waits up to `seconds` for it, or longer if the server responded
-        recently.
+        """Context manager: use a connection. The time limit for obtaining a connection and for each response
+        is `seconds`, or longer if the server has responded recently.
         """
         if self._process != os.getpid():
             with self._lock:
@@ -190,11 +194,13 @@ class Postgres:
             raise self._tables.refuse(Trouble(str(error))) from error
 
     def _trouble(self, error: psycopg.Error, connection: BoundedConnection | None) -> Exception:
-        """Record what an error means for later requests. Return the error to raise."""
+        """Process an error from the driver: record an outage if there is one, and close unusable connections.
+        Return the error to raise.
+        """
         reason = reason_of(error)
         if isinstance(error, psycopg.IntegrityError):
             return self._tables.refuse(Trouble(reason, is_duplicate=True))
-        if error.sqlstate == READ_ONLY:  # A failover may have switched to another server.
+        if error.sqlstate == READ_ONLY:  # After a failover, this may be a different server.
             self._pool.clear()
             self._outage.begin(reason, read_only=True)
         elif connection is None or isinstance(error, SilentError):
@@ -206,19 +212,21 @@ class Postgres:
         return self._tables.refuse(Trouble(reason))
 
     def _try(self) -> None:
-        """Test whether the database responds and accepts writes. Raises an error if it does not."""
+        """Test whether the database responds and accepts writes. Raises an error if one of these is not the
+        case.
+        """
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)
                 connection.answered_at = self._answered_at = monotonic()
             except ReadOnlyError:
-                connection.close()  # A new connection may reach a server that accepts writes.
+                connection.close()  # A new connection may reach a writable server.
                 raise
 
     def _connect(self, seconds: float) -> BoundedConnection:
-        """Connect in another thread, and wait up to `seconds` for that. Raises psycopg.Error.
+        """Connect in a separate thread, and wait up to `seconds` for the connection. Raises psycopg.Error.
 
-        If connecting takes longer, a later caller gets the connection.
+        If connecting takes longer, SilentError is raised. The connection is then used by a later caller.
         """
         try:
             future = self._late.pop()
@@ -239,7 +247,7 @@ class Postgres:
         return connection
 
     def _make(self, future: "Future[BoundedConnection]") -> None:
-        """Connect, and create missing tables. The result is stored in `future`."""
+        """Connect, and create missing tables. Store the connection or the error in `future`."""
         try:
             connection = connect_to(self._url)
             try:
@@ -264,8 +272,8 @@ def _close_made(future: "Future[BoundedConnection]") -> None:
 
 @contextmanager
 def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that starts with `begin` and ends with `end`, or is rolled back on an
-    exception.
+    """Context manager: a transaction that starts with the statement `begin` and ends with the statement
+    `end`. It is rolled back if the block raises an exception.
     """
     try:
         connection.execute(begin)
@@ -278,9 +286,9 @@ def _between(connection: BoundedConnection, begin: str, end: str) -> Iterator[No
 
 
 def _is_usable(connection: BoundedConnection, seconds: float) -> bool:
-    """Whether a connection is still open.
+    """Whether a connection still works. For example, a connection is closed when the server restarts.
 
-    For example, a restart of the server closes it. Raises SilentError.
+    Raises SilentError.
     """
     if monotonic() - connection.answered_at < RECENT_RESPONSE_S:
         poll = select.poll()
@@ -304,8 +312,8 @@ def _is_idle(connection: BoundedConnection) -> bool:
 def _make_tables(connection: BoundedConnection, tables: Tables) -> None:
     """Create the tables, unless another process has just created them.
 
-    The lock is acquired before the transaction starts. Otherwise, the transaction would not see tables that
-    another process has created while it was waiting.
+    The lock is acquired before the transaction starts. Otherwise, this transaction would not see tables that
+    another process has created while this process was waiting for the lock.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", (_SCHEMA_LOCK,))
     if not _are_made(connection, tables):

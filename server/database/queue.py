@@ -1,6 +1,8 @@
-"""Fair queue of the machines that push to a git remote, based on an advisory lock in a shared PostgreSQL.
+"""Fair queue in which machines wait for their turn to push to a git remote. It uses an advisory lock in the
+PostgreSQL database that the machines share.
 
-The queue only improves fairness. If PostgreSQL is not available, a process continues without waiting.
+The queue only makes the order of pushes fair. If PostgreSQL is not available, a process pushes without
+waiting.
 """
 
 import time
@@ -12,16 +14,16 @@ from typing import Any
 from server.database.address import is_postgres
 
 LOCK_TIMEOUT_S = 5.0  # A process waits up to this long for other processes.
-# PostgreSQL ends a session that is idle for this long. This releases the lock if a machine has lost power.
+# PostgreSQL closes a session that is idle for this long. If a machine has lost power, this releases its lock.
 SESSION_TIMEOUT_S = 20.0
 BACKOFF_S = 10.0  # After a timeout or outage, a process skips the queue for this long.
-# The key contains the database schema, because several sites may use one database.
+# The lock's key depends on the database schema, because several sites may use one database.
 _KEY = "hashtextextended('bifolio_push_' || current_schema(), 0)"
 
 
 class Queue:
-    """Queue of the machines that serve a site. `url` is the location of its accounts. Only one thread may use
-    it.
+    """Queue for the machines that serve the same site. `url` is the location of the site's accounts. Only one
+    thread may use a Queue object.
     """
 
     def __init__(self, url: str = "") -> None:
@@ -35,7 +37,7 @@ class Queue:
     def turn(self, seconds: float) -> Iterator[bool]:
         """Context manager: wait up to `seconds` until it is this process's turn to push to the git remote.
 
-        Yield whether it had to wait for another process.
+        Yield whether this process had to wait for another process.
         """
         waited = self._enter(min(seconds, LOCK_TIMEOUT_S))
         try:
@@ -70,7 +72,9 @@ class Queue:
         return waited
 
     def _connected(self) -> Any:
-        """Return the connection, or a new one if PostgreSQL has closed it. Raises psycopg.Error."""
+        """Return the open connection. If there is none, or PostgreSQL has closed it, create a new one. Raises
+        psycopg.Error.
+        """
         if self._connection is not None:
             with suppress(self._errors):
                 self._connection.execute("")

@@ -15,12 +15,12 @@ from server.database.file import OpenedFile
 from server.database.pool import NoConnectionLeftError, Pool
 
 POLL_INTERVAL_S = 0.01
-DAMAGED_SUFFIX = ".damaged"  # suffix that is added to the name of a damaged file
-# These errors concern writing. The file may still be readable.
+DAMAGED_SUFFIX = ".damaged"  # added to the name of a damaged file
+# These errors occur if the file can't be written. It may still be readable.
 _UNWRITABLE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY")
 # If the index of the write-ahead log (-shm) is smaller than this, it was truncated because the disk is full.
 _MIN_INDEX_BYTES = 32_768
-# The tables were created by a different version.
+# Messages of errors that occur if a different version of Bifolio has created the tables.
 _OTHER_TABLES = re.compile("no such (table|column)|has no column")
 
 
@@ -28,8 +28,8 @@ class Sqlite:
     """Engine for tables in an SQLite file (see `server.database.engine`).
 
     `prepare` checks that the file may be used, and returns its path. If `replaced` is given, a damaged file
-    is renamed, and a damaged or deleted file is replaced by a new one; then `replaced` is called. Without
-    `replaced`, the file that was opened first remains in use.
+    is renamed, and a new file is created in place of a damaged or deleted file. `replaced` is called after a
+    damaged file was renamed. Without `replaced`, the engine continues to use the file that it opened first.
     """
 
     is_read_only = False  # Always False: if the file can't be written, each write raises an error.
@@ -91,8 +91,8 @@ class Sqlite:
         return connection
 
     def _connect(self) -> sqlite3.Connection:
-        """Return a new connection. It is read-only if nothing can be written, for example because the disk is
-        full.
+        """Return a new connection. It is read-only if the file can't be written, for example because the disk
+        is full.
         """
         try:
             return self.connect()
@@ -125,7 +125,7 @@ class Sqlite:
             raise self._tables.refuse(Trouble(error.strerror or str(error))) from error
 
     def _renew(self) -> None:
-        """Remove connections to a deleted file, and connections that were inherited from the parent
+        """Remove unusable connections: those to a deleted file, and those that were inherited from the parent
         process.
         """
         if self._process != os.getpid() or (self._replaced and not self.is_current()):
@@ -162,7 +162,7 @@ class Sqlite:
 
 
 class _ReadOnlyConnection(sqlite3.Connection):
-    """Connection to a file that can't be written at this time. It is used for a single transaction."""
+    """Connection to a file that currently can't be written. It is used for only one transaction."""
 
     reason = ""
 
@@ -174,8 +174,8 @@ def _is_idle(connection: sqlite3.Connection) -> bool:
 def _open_read_only(path: Path, reason: str) -> _ReadOnlyConnection:
     """Open a database for reading without creating its -wal and -shm files, because the disk may be full.
 
-    If there is a write-ahead log (-wal) without an index (-shm), the log is read under an exclusive lock. If
-    there is no log, the database file contains all data.
+    If there is a write-ahead log (-wal) but its index (-shm) is missing, the log is read under an exclusive
+    lock. If there is no log, the database file contains all data.
     """
     log, index = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     has_log, has_index = _size_of(log) > 0, _size_of(index) >= _MIN_INDEX_BYTES
@@ -207,7 +207,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA synchronous=FULL")
     deadline = time.monotonic() + LOCK_TIMEOUT_S
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:  # SQLite does not wait for locks when it changes this mode.
+        try:  # SQLite does not wait for locks when the journal mode is changed.
             connection.execute("PRAGMA journal_mode=WAL")
         except sqlite3.OperationalError:
             if time.monotonic() > deadline:
@@ -217,8 +217,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _between(connection: sqlite3.Connection, begin: str, end: str) -> Iterator[None]:
-    """Context manager: a transaction that starts with `begin` and ends with `end`, or is rolled back on an
-    exception.
+    """Context manager: a transaction that starts with the statement `begin` and ends with the statement
+    `end`. It is rolled back if the block raises an exception.
     """
     connection.execute(begin)
     try:
@@ -236,7 +236,7 @@ def _is_damaged(error: sqlite3.DatabaseError) -> bool:
 
 
 class Watch:
-    """Detects whether other connections have written to a database file. A check takes microseconds."""
+    """Detector for writes to a database file by other connections. A check takes a few microseconds."""
 
     def __init__(self, engine: Sqlite) -> None:
         self._engine = engine

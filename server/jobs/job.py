@@ -1,4 +1,4 @@
-"""Interface to background jobs: their names, their work and their schedules."""
+"""Interface to background jobs: their names, the work that they do, and their schedules."""
 
 import os
 import threading
@@ -28,18 +28,19 @@ class Clock:
         return time.time()
 
     def wait(self, changed: threading.Condition, seconds: float | None) -> None:
-        """Wait until another thread notifies `changed`, for up to `seconds`. None means no limit.
+        """Wait until another thread notifies the condition `changed`, for up to `seconds`. If `seconds` is
+        None, there is no limit.
 
         The caller must hold the lock of `changed`.
         """
         changed.wait(seconds)
 
     def pause_until(self, at: float) -> float:
-        """Return for how many seconds a job should pause until it is due at the time `at`, in seconds since
+        """Return for how many seconds a job should pause if it is due at the time `at`, in seconds since
         1970.
 
-        The result is at most `MAX_WAIT_S`, so the job may run too early and must check the time again. This
-        limits the delay if the system clock changes during the pause.
+        The result is at most `MAX_WAIT_S`, so that the job is not much too late if the system clock changes
+        during the pause. Therefore the job may run before it is due, and must then pause again.
         """
         return min(max(at - self.time(), 0.0), MAX_WAIT_S)
 
@@ -48,9 +49,10 @@ class Clock:
 
 
 class JobFailedError(BifolioError):
-    """Error if a job has failed and has already logged the failure.
+    """Raised by a job that has failed and has already logged the failure.
 
-    The job runs again after `pause_s` seconds. If that is None, the pause becomes longer with each failure.
+    The job runs again after `pause_s` seconds. If `pause_s` is None, the pause becomes longer with each
+    failure.
     """
 
     def __init__(self, reason: str, pause_s: float | None = None) -> None:
@@ -60,10 +62,10 @@ class JobFailedError(BifolioError):
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses after failures. Each is twice as long as the one before, up to a maximum.
+    """Pauses after failures. Each pause is twice as long as the previous pause, up to a maximum.
 
-    After a success, the pauses start again with the shortest one, unless the last failure was less than
-    `reset_s` seconds ago.
+    After a success, the pauses start again with the shortest one. The exception is a success that comes less
+    than `reset_s` seconds after the last failure: then the next failure makes the pause longer.
     """
 
     first_s: float = 1.0
@@ -77,7 +79,9 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """Context for each run of a job. Any thread may call `wake`, which makes the job run immediately."""
+    """Context that is passed to each run of a job. Any thread may call `wake`, which makes the job run
+    immediately.
+    """
 
     clock: Clock
     stopping: threading.Event
@@ -88,7 +92,7 @@ class JobContext:
 class Job(ABC):
     """Background job with its own thread.
 
-    If its position must survive a restart, it stores it in a `Cursor`.
+    A job whose position in its data must survive a restart stores the position in a `Cursor`.
     """
 
     name: str
@@ -97,25 +101,27 @@ class Job(ABC):
     backoff = Backoff()
 
     def start(self, context: JobContext) -> None:  # noqa: B027  # optional
-        """Prepare the job before its first run, for example by subscribing to events that wake it.
+        """Prepare the job before its first run, for example by subscribing to events that wake the job.
 
-        If this raises an error, it is called again before the next run.
+        If `start` raises an error, it is called again before the next attempt to run the job.
         """
 
     @abstractmethod
     def run(self, context: JobContext) -> float | None:
-        """Do the work that is due. Return for how many seconds to pause until the next run.
+        """Do the work that is due. Return the number of seconds until the next run.
 
-        None means that the job runs only after a call of `wake`. A long run must check `context.stopping`.
-        Raises JobFailedError after a failure that the job has logged.
+        If None is returned, the job runs again only after a call of `wake`. A long run must check regularly
+        whether `context.stopping` is set. Raises JobFailedError after a failure that the job has logged.
         """
 
     def close(self) -> None:  # noqa: B027  # optional
-        """Release resources. Called once at the end, even if the job was never run."""
+        """Release the job's resources. Called once at the end, even if the job has never run."""
 
 
 class DeferredJob(Job):
-    """A job that is created when it is first needed, so that its modules are not imported earlier."""
+    """Placeholder that creates the actual job when the job is first needed, so that its modules are not
+    imported before that.
+    """
 
     def __init__(
         self, name: str, is_wanted: Callable[[], bool], make: Callable[[], Job], look_s: float
@@ -144,10 +150,10 @@ FOLDER = "jobs"  # in .bifolio/
 
 
 class Cursor:
-    """The position of a job in the data that it processes, stored in a file.
+    """The position up to which a job has processed its data. The position is stored in a file.
 
-    Only the process that runs the job may change the position. This must happen after the work is done: then
-    a job that is killed repeats some work, but skips none.
+    Only the process that runs the job may change the position. The job must do so after the work is done. If
+    the job is then killed in between, it repeats some work but skips none.
     """
 
     def __init__(self, root: Path, name: str) -> None:
@@ -161,7 +167,7 @@ class Cursor:
             return ""
 
     def move(self, position: str) -> None:
-        """Store a new position atomically. If this raises OSError, the old position remains."""
+        """Store a new position atomically. If OSError is raised, the old position is still stored."""
         folder = state_folder(self._root) / FOLDER
         folder.mkdir(mode=0o700, exist_ok=True)
         temporary = folder / f".{self._name}.new"
@@ -181,19 +187,19 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The intervals at which jobs run, and their pauses after failures, in seconds."""
+    """The intervals at which jobs run, and the pauses after failures, in seconds."""
 
-    heartbeat_timeout_s: float = 10.0  # until a worker that has stopped or hangs is replaced
-    # delay of the jobs, so that requests are handled first: starting to watch 10,000 files takes 30 ms
+    heartbeat_timeout_s: float = 10.0  # time until an unresponsive worker is replaced
+    # Jobs start this late, so that requests are handled first: starting to watch 10,000 files takes 30 ms.
     lead_s: float = 0.2
-    setting_s: float = 0.2  # between checks whether the settings require a certain job
-    # between patrols, which check all files, even if the system has not reported a change
+    setting_s: float = 0.2  # interval for checking whether the settings require a job
+    # Interval between patrols, which check all files even if the operating system has reported no change.
     patrol_s: float = 30.0
-    doubt_s: float = 2.0  # how late the system may report a change that a patrol has found
-    poll_s: float = 2.0  # between checks of all files if the system can't watch them (inotify limit)
-    watch_retry_s: float = 30.0  # until the next attempt to watch files
+    doubt_s: float = 2.0  # how late a change that a patrol has found may be reported
+    poll_s: float = 2.0  # interval for checking all files if they can't be watched (inotify limit)
+    watch_retry_s: float = 30.0  # pause before the next attempt to watch files
     refresh_retry_s: float = 1.0
-    record_s: float = 0.1  # between checks for events that were missed
+    record_s: float = 0.1  # interval for checking for events that were missed
     record_retry_s: float = 5.0
     share_limits_s: float = 0.5
     share_limits_retry_s: float = 2.0
@@ -202,16 +208,16 @@ class Timing:
     commit_s: float = 0.5
     check_s: float = 0.5  # time between the last change and the check for problems
     scale_s: float = 1.0
-    first_sweep_s: float = 600.0  # delay of the first run after the start
+    first_sweep_s: float = 600.0  # delay between the start and the first run
     sweep_s: float = 6 * 3600.0
-    deliver_s: float = 0.1  # between checks for new events
-    deliver_lock_s: float = 0.2  # until the next attempt to become the process that sends deliveries
-    deliver_retry_s: float = 1.0  # after a disk error or lock timeout
-    follow_remote_s: float = 1.0  # between checks whether the settings require following a remote
-    push_s: float = 0.1  # between checks for commits to push
-    push_retry_s: float = 1.0  # doubled after each further failure
+    deliver_s: float = 0.1  # interval for checking for new events
+    deliver_lock_s: float = 0.2  # pause before retrying to become the process that sends deliveries
+    deliver_retry_s: float = 1.0  # pause after a disk error or lock timeout
+    follow_remote_s: float = 1.0  # interval for checking whether to follow a remote
+    push_s: float = 0.1  # interval for checking for commits to push
+    push_retry_s: float = 1.0  # pause after a failure; doubled after each further failure
     push_longest_s: float = 30.0
-    index_s: float = 0.1  # between checks whether the site has changed
+    index_s: float = 0.1  # interval for checking whether the site has changed
     index_lock_s: float = 1.0
-    # until the indexing process exits if it has nothing to do; it uses 30 MB and starts in 0.3 s
+    # The indexing process exits after it has been idle for this long. It uses 30 MB and starts in 0.3 s.
     index_idle_s: float = 10.0

@@ -1,4 +1,4 @@
-"""Runner of background jobs. Each job has its own thread, so a job that hangs does not delay other jobs."""
+"""Runner for background jobs. Each job has its own thread, so a job that hangs does not delay other jobs."""
 
 import logging
 import threading
@@ -11,12 +11,12 @@ from server.jobs.job import Clock, Job, JobContext, JobFailedError
 
 log = logging.getLogger("bifolio")
 
-STOP_TIMEOUT_S = 5.0  # time limit for all jobs together
+STOP_TIMEOUT_S = 5.0  # total time limit for stopping all jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """State of a job: the result of its last run, and the time of its next run, in seconds since
+    """Report on a job: the result of its last run, and the times of its last and next run, in seconds since
     1970.
     """
 
@@ -27,9 +27,9 @@ class Report:
 
 
 class Runner:
-    """Runner of background jobs, from `start` to `stop`.
+    """Runner for background jobs. The jobs run between the calls of `start` and `stop`.
 
-    `observe` is called with the report of each job, at the start and after each run.
+    `observe` is called with the report on each job, at the start and after each run.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class Runner:
         self._lanes = {job.name: _Lane(job, clock, observe) for job in jobs}
 
     def start(self) -> None:
-        if self._observe:  # called now, before the threads of the jobs call it
+        if self._observe:  # The first call must precede calls by the jobs' threads.
             for report in self.reports:
                 self._observe(report)
         for lane in self._lanes.values():
             lane.start()
 
     def stop(self) -> None:
-        """Stop all jobs. Wait for them for up to `STOP_TIMEOUT_S` seconds."""
+        """Stop all jobs. Wait up to `STOP_TIMEOUT_S` seconds until they have ended."""
         for lane in self._lanes.values():
             lane.stop()
         deadline = time.monotonic() + STOP_TIMEOUT_S
@@ -57,15 +57,15 @@ class Runner:
             lane.join(max(deadline - time.monotonic(), 0.0))
 
     def wake(self, name: str) -> None:
-        """Run a job now. If it is already running, run it again after that. Raises KeyError for an unknown
-        name.
+        """Run a job now. If the job is already running, run it again afterwards. Raises KeyError if there is
+        no job with this name.
         """
         self._lanes[name].wake()
 
     def run_due(self) -> list[str]:
-        """Run all jobs that are due in the current thread. Return their names.
+        """Run all jobs that are due, in the current thread. Return their names.
 
-        This is for a runner that was not started.
+        Use this method for a runner that was not started.
         """
         return [name for name, lane in self._lanes.items() if lane.run_due()]
 
@@ -75,7 +75,7 @@ class Runner:
 
 
 class _Lane:
-    """The thread of one job, and the time of its next run."""
+    """The thread that runs one job, and the time of the job's next run."""
 
     def __init__(self, job: Job, clock: Clock, observe: Callable[[Report], None] | None) -> None:
         self._job, self._clock, self._observe = job, clock, observe
@@ -103,7 +103,7 @@ class _Lane:
         self._thread.start()
 
     def stop(self) -> None:
-        """Tell the job to stop. If its thread was never started, close the job."""
+        """Request that the job stops. If the job's thread was never started, close the job."""
         with self._changed:
             self._stopping.set()
             self._changed.notify_all()
@@ -147,7 +147,8 @@ class _Lane:
         return True
 
     def _pause_s(self) -> float | None:
-        """Return for how many seconds the job must still pause, or None if it waits for a call of `wake`.
+        """Return for how many seconds the job must still pause, or None if the job only runs after a call of
+        `wake`.
 
         The caller must hold the lock.
         """
@@ -177,8 +178,8 @@ class _Lane:
         self._error, self._held_until = "", 0.0
 
     def _note_failure(self, error: str, pause: float | None) -> float:
-        """Record a failure. Return the pause after it: `pause` if it is given, or else a pause that becomes
-        longer.
+        """Record a failure. Return the pause before the next run: `pause` if it is given, or else a pause
+        that becomes longer with each failure.
         """
         self._error, self._failed_at = error, self._clock.monotonic()
         if pause is not None:

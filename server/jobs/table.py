@@ -10,24 +10,28 @@ _SLOT = struct.Struct("=48s200sdd")  # name, error, end of the last run, time of
 
 
 class JobTable:
-    """The latest report of each job, in memory that all workers share. It must be created before workers are
-    forked.
+    """The latest report on each job, in memory that all workers share. The table must be created before
+    workers are forked.
 
-    Only the leader, which is the worker that runs the jobs, writes to it. A report that is read while it is
-    written may be half old and half new, which is acceptable for metrics.
+    Only the leader, which is the worker that runs the jobs, writes to the table. If another worker reads a
+    report while the leader is writing it, the report may be half old and half new, which is acceptable for
+    metrics.
     """
 
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_JOBS * _SLOT.size)
-        self._slots: dict[str, int] = {}  # by name of the job; only filled in the leader
+        self._slots: dict[str, int] = {}  # by job name; empty in workers other than the leader
 
     def clear(self) -> None:
-        """Delete the reports that a previous leader has written."""
+        """Delete the reports that were written by a previous leader."""
         self._slots.clear()
         self._memory[:] = bytes(len(self._memory))
 
     def note(self, report: Report) -> None:
-        """Store a new report of a job. The threads of different jobs may call this at the same time."""
+        """Store a new report on a job.
+
+        The threads of different jobs may call this method at the same time.
+        """
         slot = self._slots.setdefault(report.name, len(self._slots))
         if slot < MAX_JOBS:
             due = -1.0 if report.due is None else report.due
@@ -35,7 +39,7 @@ class JobTable:
             _SLOT.pack_into(self._memory, slot * _SLOT.size, *texts, report.ended, due)
 
     def reports(self) -> tuple[Report, ...]:
-        """Return the reports of all jobs. There are none until a worker has become the leader."""
+        """Return the latest report on each job. The result is empty until a worker has become the leader."""
         result = []
         for name, error, ended, due in _SLOT.iter_unpack(self._memory[:]):
             if text := name.rstrip(b"\0"):
