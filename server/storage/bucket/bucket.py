@@ -1,7 +1,9 @@
-"""Client for an S3-compatible bucket. The key of each object is derived from the hash of its content.
+"""Client for an S3-compatible bucket. The key of each object is derived from the hash of the object's
+content.
 
 Credentials are read from the usual environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and
-AWS_SESSION_TOKEN. If these are not set, they are requested for the role that is assigned to the machine.
+AWS_SESSION_TOKEN. If these are not set, credentials are requested for the role that is assigned to the
+machine.
 """
 
 import hashlib
@@ -65,8 +67,8 @@ class Listed:
 
 
 class Bucket:
-    """Client for the objects whose keys begin with a prefix in a bucket. Thread-safe, but each process needs
-    its own client.
+    """Client for those objects in a bucket whose keys begin with the configured prefix. Thread-safe, but each
+    process needs its own client.
 
     Methods raise BucketError if the bucket does not respond in time or rejects a request.
     """
@@ -99,11 +101,11 @@ class Bucket:
         self._away_until = 0.0  # in time.monotonic()
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload the file `source` as an object. Return whether it was uploaded.
+        """Upload the file `source` as an object. Return whether the file was uploaded.
 
-        The storage server verifies checksums. An object that already exists is uploaded again only if it is
-        older than MIN_RESEND_AGE: this renews its age, so that a running garbage collection does not delete
-        it.
+        The storage server verifies checksums. An existing object is usually not uploaded again. However, if
+        it is older than MIN_RESEND_AGE, a new upload makes it younger, so that a running garbage collection
+        does not delete it.
         """
         with self._requesting():
             try:
@@ -137,7 +139,7 @@ class Bucket:
                 return False
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float = 3600) -> None:
-        """Download an object, write its content to the open file `into`, and verify the object's hash.
+        """Download an object, verify its hash, and write its content to the open file `into`.
 
         Raises MissingObjectError if the object is missing or damaged. In that case, `into` may contain wrong
         bytes.
@@ -191,7 +193,7 @@ class Bucket:
                     yield Listed(one["path"], one["size"], one["last_modified"])
 
     def modified(self, key: str) -> datetime | None:
-        """Return the time when the object with this key was uploaded, or None if there is no such object."""
+        """Return the time when the object with this key was uploaded, or None if no such object exists."""
         with self._requesting():
             try:
                 return obstore.head(self._store, key)["last_modified"]
@@ -212,7 +214,7 @@ class Bucket:
             return obstore.sign(self._store, "GET", object_.key, timedelta(seconds=seconds))
 
     def check(self) -> None:
-        """Request a listing from the bucket.
+        """Request a listing from the bucket to test the connection.
 
         Raise BucketError if the bucket is unreachable or denies access.
         """
@@ -223,7 +225,8 @@ class Bucket:
     def _requesting(self) -> Iterator[None]:
         """Context manager: convert errors in the block to BucketError.
 
-        For BACKOFF_S seconds after such an error, further requests raise BucketError at once.
+        For BACKOFF_S seconds after such an error, further requests raise BucketError immediately, without
+        contacting the bucket.
         """
         if time.monotonic() < self._away_until:
             raise BucketError()

@@ -1,7 +1,7 @@
 """Local cache of objects from a bucket. Most requests for media files are served from this cache.
 
-After an object's hash has been verified, the object is stored in .bifolio/media/ under its key. Cached
-objects can be deleted at any time. If the cache is full, the least recently used objects are evicted.
+After an object's hash has been verified, the object is stored in .bifolio/media/ under its key. The files in
+this folder can be deleted at any time. If the cache is full, the least recently used objects are evicted.
 """
 
 import os
@@ -29,14 +29,16 @@ _EVICTED_DIVISOR = 10  # A full cache evicts a tenth of its limit at a time.
 
 
 class Source(Protocol):
-    """Interface to a source of objects, such as a bucket."""
+    """Interface to a store from which objects can be fetched, such as a bucket."""
 
     def fetch(self, object_: StoredObject, into: IO[bytes], longest_s: float) -> None:
         """Write the content of an object to the open file `into`. Raises BucketError."""
 
 
 class Copies:
-    """Cache of bucket objects for the site at `root`. Safe for use by several threads and processes."""
+    """Cache of bucket objects for the site at `root`. Several threads and processes can use it at the same
+    time.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root, self.folder = root, root / STATE_FOLDER / "media"
@@ -47,7 +49,7 @@ class Copies:
         ]  # Threads that fetch the same object use the same lock.
 
     def open(self, object_: StoredObject, source: Source, most: int) -> BufferedReader:
-        """Open an object for reading. If it is not in the cache, download it from `source` first.
+        """Open an object for reading. If the object is not in the cache, download it from `source` first.
 
         `most` is the maximum cache size in bytes. Raises BucketError if the download fails, BusyError if too
         many requests are waiting for downloads, and StorageError if the disk is full.
@@ -62,8 +64,8 @@ class Copies:
                 raise StorageError(f"The file can't be stored: {os.strerror(error.errno or 0)}") from error
 
     def add(self, object_: StoredObject, file: Path, most: int) -> None:
-        """Add an object that this machine has just uploaded to the cache, as a hard link to the uploaded
-        `file`.
+        """Add an object that this machine has just uploaded to the cache, without copying it: the cached file
+        is a hard link to the uploaded `file`.
 
         `most` is the maximum cache size in bytes.
         """
@@ -99,8 +101,8 @@ class Copies:
 
     @contextmanager
     def _turn(self, object_: StoredObject) -> Iterator[None]:
-        """Context manager: limit the number of concurrent downloads, and let only one thread download this
-        object.
+        """Context manager: limit the number of concurrent downloads, and prevent other threads from
+        downloading the same object during the block.
         """
         if not self._places.acquire(timeout=QUEUE_TIMEOUT_S):
             raise BusyError("Too many requests are waiting for the media bucket; try again")
@@ -113,8 +115,8 @@ class Copies:
     def _bound(self, added: int, most: int) -> None:
         """Evict the least recently used objects if the cache contains more than `most` bytes.
 
-        `added` is the number of bytes that were just added. To save time, the size of the cache is computed
-        only after objects with a tenth of `most` bytes were added.
+        `added` is the number of bytes that were just added. Computing the size of the cache is slow, so it is
+        done only after the added objects amount to a tenth of `most`.
         """
         self._added += added
         if self._added < most // _EVICTED_DIVISOR:

@@ -1,6 +1,6 @@
-"""Upload of media files, and of the resized variants of images (formats), to a bucket.
+"""Upload of media files to a bucket, together with the resized variants of images (formats).
 
-A file is uploaded before its description is saved.
+The description of a media file is saved only after the file was uploaded.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from server.storage.media import mime_type
 
 # --- headers --------------------------------------------------------------------------------------
 
-CACHE_CONTROL = "public, max-age=31536000, immutable"  # The content of a key never changes.
+CACHE_CONTROL = "public, max-age=31536000, immutable"  # The object for a key never changes.
 # Browsers may display files of these types. Files of other types, such as SVG and HTML, could run scripts on
 # the bucket's origin, where the server's security headers have no effect. They are therefore sent as
 # attachments, which pages can still embed as images.
@@ -30,7 +30,7 @@ _SCRIPTABLE_TYPES = ("image/svg+xml",)
 
 
 def headers_of(mime: str) -> Mapping[str, str]:
-    """Return the HTTP headers that are stored with an object of this media type in the bucket."""
+    """Return the HTTP headers with which an object of this media type is stored in the bucket."""
     charset = "; charset=utf-8" if mime.startswith("text/") else ""
     headers = {"Content-Type": mime + charset, "Cache-Control": CACHE_CONTROL}
     if is_shown(mime):
@@ -50,17 +50,17 @@ def is_shown(mime: str) -> bool:
 
 
 class Target(Protocol):
-    """Interface to a store that objects are uploaded to, such as a bucket."""
+    """Interface to a store to which objects are uploaded, such as a bucket."""
 
     def put(self, object_: StoredObject, source: Path, attributes: Mapping[str, str]) -> bool:
-        """Upload the file `source` as an object. Return False if the object already exists. Raises
-        BucketError.
+        """Upload the file `source` as an object. Return False if the object already exists and was not
+        uploaded. Raises BucketError.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """Uploader of media files and their resized variants, which are created in the folder `formats`.
+    """Uploader for media files and for their resized variants, which are created in the folder `formats`.
 
     Uploaded files will probably be requested soon, so they are also added to the local cache `copies`. `most`
     is the maximum size of that cache in bytes.
@@ -72,8 +72,8 @@ class Keeper:
     most: int = 0
 
     def keep(self, source: Path, ending: str) -> StoredFile:
-        """Upload the file `source`, with the file name extension `ending`. Return what its description must
-        contain.
+        """Upload the file `source`, whose file name extension is `ending`. Return the data about the upload
+        that the media file's description must contain.
 
         Raises BucketError. Raises OSError if the file can't be read.
         """
@@ -102,9 +102,10 @@ class Keeper:
     def _formats(
         self, source: Path, sha256: str, ending: str, image_size: ImageSize | None
     ) -> Mapping[str, tuple[StoredFormat, Path]]:
-        """Create the resized variants (formats) of an image. Return each with its file, by format name.
+        """Create the resized variants (formats) of an image. Return the data and the file of each variant, by
+        the variant's name.
 
-        If they can't be created, return an empty mapping.
+        If the variants can't be created, return an empty mapping.
         """
         if not needs_formats(image_size, ending):
             return {}

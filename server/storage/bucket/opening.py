@@ -1,4 +1,4 @@
-"""Opening of the bucket that is configured in a site's settings. Each process opens it once."""
+"""Opening of the bucket that is configured in a site's settings. Each process opens the bucket once."""
 
 import os
 import threading
@@ -21,7 +21,7 @@ _lock = threading.Lock()
 
 
 def require_library(settings: Settings) -> None:
-    """Raise SetupError if the settings configure a bucket, but the package obstore is not installed."""
+    """Raise SetupError if a bucket is configured but the package obstore is not installed."""
     if settings.media.store and find_spec("obstore") is None:
         raise SetupError(
             FILE, None, "media.store requires the Python library obstore", "run `pip install 'bifolio[s3]'`"
@@ -29,8 +29,8 @@ def require_library(settings: Settings) -> None:
 
 
 def open_bucket(settings: Settings, *, patient: bool = False) -> "Bucket":
-    """Return the client for the bucket that is configured in the settings. Raises BucketError without
-    obstore.
+    """Return the client for the bucket that is configured in the settings. Raises BucketError if the package
+    obstore is not installed.
 
     Each process opens its own client. Command-line commands set `patient`, which makes timeouts longer.
     """

@@ -1,4 +1,4 @@
-"""Access of a server to its site's bucket. Limits how many threads can wait for the bucket."""
+"""The server's access to the bucket of its site. Only a limited number of threads can wait for the bucket."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ SIGNED_URL_TTL_S = 900
 
 
 def serving(settings: Settings) -> str:
-    """Return how the settings let clients download files from the bucket: REDIRECT, STREAM or SIGN."""
+    """Return how clients download files from the bucket: REDIRECT, STREAM or SIGN."""
     return settings.media.serve or (REDIRECT if settings.media.public_url else STREAM)
 
 
@@ -38,8 +38,8 @@ class SiteBucket:
         self._checking = threading.Lock()
 
     def keep(self, settings: Settings, source: Path, ending: str) -> StoredFile | None:
-        """Upload the file `source`. Return what its description must contain, or None if no bucket is
-        configured.
+        """Upload the file `source`. Return the data that the media file's description must contain, or None
+        if no bucket is configured.
 
         `ending` is the file name extension. Raises BucketError. Raises BusyError if too many uploads are
         waiting.
@@ -52,7 +52,8 @@ class SiteBucket:
             return keeper.keep(source, ending)
 
     def open(self, settings: Settings, object_: StoredObject) -> BufferedReader:
-        """Open an object for reading, from the local cache or else from the bucket.
+        """Open an object for reading. It is read from the local cache if possible, and otherwise from the
+        bucket.
 
         Raises BucketError, BusyError and StorageError.
         """
@@ -60,9 +61,9 @@ class SiteBucket:
         return self._copies.open(object_, source, settings.media.cache)
 
     def url(self, settings: Settings, object_: StoredObject) -> str:
-        """Return the bucket's URL for an object, to which requests for the object are redirected.
+        """Return the URL in the bucket to which the server redirects requests for an object.
 
-        Return "" if the settings make this server send the object itself. Raises BucketError.
+        Return "" if, according to the settings, the server sends the object itself. Raises BucketError.
         """
         mode = serving(self._with_store(settings))
         if mode == REDIRECT:
@@ -70,8 +71,8 @@ class SiteBucket:
         return open_bucket(settings).sign(object_, SIGNED_URL_TTL_S) if mode == SIGN else ""
 
     def is_ready(self, settings: Settings) -> bool:
-        """Whether the bucket can be reached, or no bucket is configured. The result is cached for CHECK_TTL_S
-        seconds.
+        """Whether the bucket can be reached. Also True if no bucket is configured. The result is cached for
+        CHECK_TTL_S seconds.
         """
         if not settings.media.store:
             return True
@@ -97,8 +98,8 @@ class SiteBucket:
 
 
 class _Check:
-    """A check whether the bucket can be reached, in its own thread, so that no other thread has to wait for
-    it.
+    """Check of whether the bucket can be reached. It runs in its own thread, so that no other thread waits
+    for it longer than CHECK_TIMEOUT_S.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -120,6 +121,8 @@ class _Check:
         return self._over.is_set() and time.monotonic() - self._ended > CHECK_TTL_S
 
     def is_good(self) -> bool:
-        """Whether the bucket can be reached. If the check takes longer than CHECK_TIMEOUT_S, return False."""
+        """Whether the bucket can be reached. Return False if the check has not finished within
+        CHECK_TIMEOUT_S.
+        """
         self._over.wait(max(0.0, self._began + CHECK_TIMEOUT_S - time.monotonic()))
         return self._ready

@@ -21,7 +21,7 @@ from typing import Any
 from server.formats.tree import Tree
 
 DESCRIPTION_KEY = "file"  # the key in a description that refers to the object in the bucket
-# A fast first test. Each description that refers to a bucket contains this word.
+# Used for a fast first test: each description that refers to a bucket contains this.
 STORED_MARK = re.compile(rb"\bsha256\b")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _EXT = re.compile(r"(\.[A-Za-z0-9]{1,12})?")
@@ -86,13 +86,13 @@ class StoredFile:
 def ending_for(ending: str) -> str:
     """Convert a file name extension to the form that is used in bucket keys.
 
-    Return "" if the extension is not allowed in keys.
+    Return "" if the extension can't be used in keys.
     """
     return ending.lower() if _EXT.fullmatch(ending) else ""
 
 
 def is_stored(description: Tree) -> bool:
-    """Whether the media file with this description has its content in a bucket."""
+    """Whether a description belongs to a media file whose content is in a bucket."""
     file = description.get(DESCRIPTION_KEY) if isinstance(description, dict) else None
     return isinstance(file, dict) and "sha256" in file
 
@@ -113,7 +113,7 @@ def read_stored(description: Mapping[str, Tree]) -> StoredFile:
 
 
 def object_of(metadata: Any, format_: str = "") -> StoredObject | None:
-    """Return the bucket object for a media file, or for its format `format_` such as "thumbnail".
+    """Return the bucket object for a media file, or for its resized variant `format_`, such as "thumbnail".
 
     `metadata` comes from `as_metadata`. Return None if there is no such object.
     """
@@ -127,7 +127,7 @@ def objects_of(metadata: Any) -> Iterator[StoredObject]:
     """Yield the bucket objects for a media file and its resized variants. `metadata` comes from
     `as_metadata`.
 
-    For a media file on disk, nothing is yielded.
+    If the media file's content is on disk, yield nothing.
     """
     names = ("", *metadata.get("formats", {})) if isinstance(metadata, dict) else ()
     return filter(None, (object_of(metadata, name) for name in names))

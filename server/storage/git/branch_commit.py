@@ -1,7 +1,7 @@
 """Creation of commits for branches that are not checked out.
 
-Creating such a commit does not change a working tree or index, does not run hooks or filters, and does not
-move a branch.
+Creating a commit in this way does not change a working tree or index, does not run hooks or filters, and does
+not move a branch.
 """
 
 import os
@@ -20,7 +20,7 @@ from server.storage.git.commit import Person, quote_path
 from server.storage.git.repository import Staged, full_path, prefix_of
 
 _FILE_MODE, _FOLDER_MODE = "100644", "040000"
-# Values of git's attribute `filter` that mean that no filter applies.
+# If git's attribute `filter` has one of these values, no filter applies.
 _NO_FILTER_VALUES = ("unspecified", "unset", "set")
 _LINK_MODES = {"120000": "is a symbolic link", "160000": "is a separate repository"}
 
@@ -92,7 +92,7 @@ def _object(root: Path, file: Path) -> bytes:
 def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
     """Raise ConflictError if a git filter, such as Git LFS, applies to one of the files.
 
-    This does not run the filter.
+    The filter itself is not run.
     """
     if not paths or filter_names(root) == ():
         return
@@ -112,15 +112,15 @@ def _refuse_filtered(root: Path, commit: str, paths: list[str]) -> None:
 
 
 def _modes(root: Path, commit: str, files: Iterable[str], deleted: Set[str]) -> dict[str, str]:
-    """Return the git modes of those `files` that exist in a commit. `deleted` are those of the `files` that
-    the new commit deletes.
+    """Return the git file modes of those `files` that exist in a commit. `deleted` contains those of the
+    `files` that the new commit deletes.
 
     Raises ConflictError if a path can't be written.
     """
     files = {path for path in files if not path.startswith("../")}
     folders, needed = _folders_of(files), _folders_of(files - deleted) - deleted
     requested = folders | files
-    # If there are too many paths for a command line, all are listed.
+    # If there are too many paths for a command line, list all files.
     few = len(requested) <= MAX_PATH_ARGUMENTS
     named = (commit, "--", *sorted(requested)) if few else ("-r", commit)
     output = git_or_fail(root, "ls-tree", "-t", "-z", *named)

@@ -1,4 +1,6 @@
-"""Local branches: listing, creating, moving and deleting them. The files in working trees are not changed."""
+"""Local branches: functions that list, create, move and delete them. The files in working trees are not
+changed by these functions.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +17,8 @@ _REF_FIELDS = ("refname", "objectname", "authorname", "authoremail:trim", "autho
 class Branch:
     """A branch, with the id, the author and the author time of its last commit.
 
-    `authored` is that time in seconds since 1970. `worktree` is the folder in which the branch is checked
-    out, or "".
+    `authored` is the author time in seconds since 1970. `worktree` is the folder in which the branch is
+    checked out, or "" if it is not checked out.
     """
 
     name: str
@@ -49,7 +51,8 @@ def _readable(text: str) -> str:
 
 
 def is_branch_name(root: Path, name: str) -> bool:
-    """Whether a name is valid for a branch and can't be confused with an id, tag or other name in git.
+    """Whether a name is valid for a branch and can't be confused with a commit id, a tag or another name in
+    git.
 
     Raises GitError.
     """
@@ -67,18 +70,18 @@ def is_branch_name(root: Path, name: str) -> bool:
 
 
 def move_branch(root: Path, name: str, commit: str, before: str, why: str) -> bool:
-    """Let the branch `name` point to `commit`, if it still points to the commit `before`.
+    """Move the branch `name` to `commit`, if the branch still points to the commit `before`.
 
-    For a new branch, `before` is "". `why` is the message in git's reflog. Return False if the branch points
-    to a different commit, or if its name conflicts with an existing branch, as `a/b` conflicts with `a`.
-    Raises GitError.
+    To create a branch, pass "" as `before`. `why` is the message in git's reflog. Return False if the branch
+    points to a different commit, or if its name conflicts with an existing branch, as `a/b` conflicts with
+    `a`. Raises GitError.
     """
     nothing = "0" * len(commit)
     moved = ("-m", f"bifolio: {why}", "--create-reflog", BRANCH_PREFIX + name, commit, before or nothing)
     try:
         git_or_fail(root, "update-ref", *moved)
     except GitError as error:
-        is_locked = ".lock': File exists" in error.message  # Another process is moving it.
+        is_locked = ".lock': File exists" in error.message  # Another process is moving the branch.
         if is_locked or branch_commit(root, name) != before or _is_in_the_way(root, name):
             return False
         raise

@@ -1,4 +1,4 @@
-"""Checkout of a whole commit in a temporary clone, or of single files in the site."""
+"""Checkout of a whole commit in a temporary clone, or of single files in the site's folder."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ _SUBMODULE_MODE = "160000"
 def checked_out(root: Path, commit: str) -> Iterator[Path]:
     """Context manager: check out a commit in a temporary clone. Yield the site's folder in this clone.
 
-    The clone reads objects from the repository without copying them, and adds no objects. Raises
+    The clone uses the objects in the repository without copying them, and adds no objects to it. Raises
     StorageError.
     """
     with tempfile.TemporaryDirectory(prefix="bifolio-") as folder:
@@ -32,8 +32,8 @@ def checked_out(root: Path, commit: str) -> Iterator[Path]:
 
 
 def write_files(root: Path, files: Mapping[str, Staged], folder: Path) -> dict[str, Path]:
-    """Write files that are in git, such as files in a commit, to `folder`. Return the path of each written
-    file.
+    """Write files that are stored in git, such as the files in a commit, to `folder`. Return the path of each
+    written file.
 
     The keys in `files` and in the result are paths relative to the site. The repository's checkout filters
     are applied. Raises StorageError.
@@ -66,12 +66,12 @@ def check_out(root: Path, commit: str, paths: Collection[str]) -> None:
 
 
 def finish_checkout(root: Path, paths: Collection[str], before: str, after: str, *, back: bool) -> bool:
-    """Finish an interrupted checkout that replaces the versions in commit `before` with those in commit
-    `after`.
+    """Finish an interrupted checkout, which was replacing the files' versions in the commit `before` with
+    their versions in the commit `after`.
 
     If `back` is set, revert the checkout instead. A file that is identical to neither version was edited, so
-    it is not changed. Nothing is changed if `before` is no longer checked out, or if existing files prevent
-    the creation of files. Return whether files changed. Raises CommitError and OSError.
+    it is not changed. No file is changed if `before` is no longer checked out, or if existing files prevent
+    the creation of new files. Return whether files changed. Raises CommitError and OSError.
     """
     repository = repository_of(root)
     if repository.head() != before:
@@ -112,7 +112,8 @@ def holds(repository: Repository, path: str, file: Staged | None) -> bool:
 
 
 def in_place_of(repository: Repository, files: Tree) -> set[str]:
-    """Return the existing files that prevent the creation of `files`, except those that `files` deletes.
+    """Return the existing files that prevent the creation of `files`. Files that `files` deletes are not
+    returned.
 
     For example, an existing file `a/b` prevents the creation of a file `a`, and an existing file `a` prevents
     the creation of `a/b`.

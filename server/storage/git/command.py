@@ -1,9 +1,9 @@
 """Execution of git commands without running programs that are configured in the repository.
 
 The repository may belong to a user other than the one who runs Bifolio. Therefore everything that can run
-configured programs is disabled: hooks, monitors, filters, pagers, signing programs, submodules and fetches.
-git's own check of the repository's owner (`safe.directory`) stays active, because a future version of git may
-run programs in ways that are not disabled here.
+configured programs is disabled: hooks, file system monitors, filters, pagers, signing programs, submodules
+and fetches. git's own check of the repository's owner (`safe.directory`) stays active, because a future
+version of git may run programs in ways that are not disabled here.
 
 Only `git_as_owner` runs configured programs. It is used for the commits that a site's settings require.
 """
@@ -26,7 +26,8 @@ from server.storage.git.trouble import DISK_FULL, Concern, trouble_log
 
 log = logging.getLogger("bifolio")
 
-MAX_PATH_ARGUMENTS = 1000  # With more paths than this, a command is run without paths and covers all files.
+# If there are more paths than this, no paths are passed to the command, so it covers all files.
+MAX_PATH_ARGUMENTS = 1000
 
 # These override the repository's own configuration.
 _SETTINGS = (
@@ -57,7 +58,7 @@ _ENVIRONMENT = {
 }
 # For `git_as_owner`, which runs the repository's hooks, filters and signing program.
 _OWNER_SETTINGS = ("core.quotePath=false", "core.fsync=objects,index", "core.fsyncMethod=batch")
-OWNER_TIMEOUT_S = 120.0  # Includes the time for hooks.
+OWNER_TIMEOUT_S = 120.0  # This includes the time for hooks.
 # Timeouts for commands whose duration depends on the size of the repository.
 TIMEOUTS_S: Mapping[str, float] = {
     "cat-file": 300.0,
@@ -92,7 +93,7 @@ _NOISE = re.compile(
 
 
 class _Spent(threading.local):
-    """The time in seconds that a thread has spent waiting for git commands."""
+    """The total time in seconds for which a thread has waited for git commands."""
 
     seconds = 0.0
 
@@ -133,13 +134,13 @@ def git_bytes(
     """Run a git command in the folder `root`. Return its output.
 
     Return None if the exit status is 1, which for many commands means that nothing was found. Also return
-    None if git is not installed, or if the folder is in no readable repository. Any other failure raises
-    GitError. After `seconds` (by default from TIMEOUTS_S), the command and its child processes are killed,
-    and GitSlowError is raised.
+    None if git is not installed, or if the folder is not in a readable repository. All other failures raise
+    GitError. If the command takes longer than `seconds` (by default a value from TIMEOUTS_S), the command and
+    its child processes are killed, and GitSlowError is raised.
 
-    `index` is the path of an index file to use instead of the repository's own. `filters` are the names of
-    configured filters (`filter.NAME.clean`) that must not run. If `into` is set, the output is written to
-    that file.
+    `index` is the path of an index file to use instead of the repository's own index. `filters` contains the
+    names of configured filters (`filter.NAME.clean`) that must not run. If `into` is set, the output is
+    written to that file.
     """
     return _find(root, arguments, stdin, index, filters, seconds, into)[0]
 
@@ -219,7 +220,7 @@ def git_if_possible(root: Path, *arguments: str, seconds: float) -> str | None:
 
 
 def how_to_trust(root: Path) -> str:
-    """Return a command for users that makes git trust a repository that belongs to another user.
+    """Return a command that users can run to make git trust a repository that belongs to another user.
 
     Return "" if git already trusts the repository.
     """
@@ -233,9 +234,10 @@ def how_to_trust(root: Path) -> str:
 
 
 def _harmless(root: Path, *arguments: str, filters: Iterable[str] = ()) -> tuple[list[str], dict[str, str]]:
-    """Return the command line and environment for running a git command without any configured program.
+    """Return the command line and the environment variables for running a git command without any configured
+    program.
 
-    `filters` are the names of configured filters that must not run.
+    `filters` contains the names of configured filters that must not run.
     """
     settings = [*_SETTINGS, *(setting for name in filters for setting in _without_filter(name))]
     options = [word for setting in settings for word in ("-c", setting)]
@@ -253,8 +255,9 @@ def _run(
 ) -> tuple[int, bytes, bytes]:
     """Run a command. Return its exit status, output and error output. Raises OSError and TimeoutExpired.
 
-    The command runs in its own session, so signals such as Ctrl-C interrupt only the server. After `seconds`,
-    the command and all its child processes are killed. If `into` is set, the output is written to that file.
+    The command runs in its own session, so signals such as Ctrl-C reach only the server. If it takes longer
+    than `seconds`, the command and all its child processes are killed. If `into` is set, the output is
+    written to that file.
     """
     pipe, began = subprocess.PIPE, time.monotonic()
     process = subprocess.Popen(
@@ -314,14 +317,14 @@ def _is_no_usage(line: str) -> bool:
 
 
 def is_full(stderr: str) -> bool:
-    """Whether a git command failed because the disk is full, according to its error output."""
+    """Whether a git command's error output says that the disk is full."""
     return _DISK_FULL.search(stderr) is not None
 
 
 def filter_names(root: Path) -> tuple[str, ...] | None:
     """Return the names of the filters that are configured in the repository.
 
-    Return None if one of them has a name with which it can't be disabled on a command line. Raises GitError.
+    Return None if a filter has a name with which it can't be disabled on the command line. Raises GitError.
     """
     output = git(root, "config", "--null", "--name-only", "--get-regexp", r"^filter\..")
     keys = (output or "").split("\0")

@@ -1,7 +1,8 @@
-"""Commits that contain exactly the given files and contents. All other changes in the site stay uncommitted.
+"""Creation of commits that contain exactly the given files and contents. All other changes in the site stay
+uncommitted.
 
-A commit contains what was written, even if the files on disk have changed since then. First, the objects for
-the commit are created (`prepare_commit`). Then, while git's index lock is held, the branch and the index are
+A commit contains what was written, even if the files on disk have changed since then. First, the git objects
+for the commit are created (`prepare_commit`). Then, while git's index is locked, the branch and the index are
 moved to the new commit (`storage.git.index`).
 """
 
@@ -69,17 +70,16 @@ def local_author(root: Path) -> Person | None:
 
 @dataclass(frozen=True, slots=True)
 class NewCommit:
-    """Input for a commit that will be created. Times are in seconds since 1970. Paths are relative to the
-    site.
+    """Input for the creation of a commit. Times are in seconds since 1970. Paths are relative to the site.
 
     - `files` maps each path to its new content: bytes, the path of a file to copy, or None for a deletion.
     - `base` is the commit that was checked out when the files were written, or "" if it is unknown.
-    - `joins` is the second parent, if this is a merge commit.
-    - `ready` is the id of an existing commit with this content. It is used as it is if `base` is still
-      checked out. Otherwise a new commit is created, unless `exact` is set.
-    - `known` maps paths to contents that are already in git.
-    - `bases` maps a path to what the write to this file was based on. For files that are not in `bases`, this
-      is `base`.
+    - `joins` is the second parent if this is a merge commit, and otherwise "".
+    - `ready` is the id of an existing commit with the same content, or "". The existing commit is used if
+      `base` is still checked out. Otherwise a new commit is created, unless `exact` is set.
+    - `known` maps paths to contents that are already stored in git.
+    - `bases` maps a path to the versions that the write to this file has replaced. For a file that is not in
+      `bases`, this is its version in `base`.
     """
 
     files: Mapping[str, bytes | Path | None]
@@ -98,11 +98,10 @@ class NewCommit:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A commit that was created, but that no branch contains yet. `commit` is "" if there was nothing to
-    commit.
+    """A commit that was created but is not on any branch yet. `commit` is "" if there was nothing to commit.
 
-    `changed` are the files that the commit changes. It is None if they may differ from the requested files.
-    `at` is the time of the commit in seconds since 1970.
+    `changed` contains the files that the commit changes. It is None if these may differ from the files that
+    were passed in. `at` is the time of the commit in seconds since 1970.
     """
 
     commit: str = ""
@@ -204,22 +203,22 @@ def _remove_crash_reports(repository: Repository, since: float) -> None:
 
 
 def quote_path(path: bytes) -> bytes:
-    """Quote a path as `git fast-import` requires it."""
+    """Quote a path in the way that `git fast-import` requires."""
     for plain, escaped in ((b"\\", b"\\\\"), (b'"', b'\\"'), (b"\n", b"\\n")):
         path = path.replace(plain, escaped)
     return b'"%b"' % path
 
 
 def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: Tree) -> str:
-    """Create a commit on top of the commit `head`, or a first commit. Hooks and the signing program run, but
-    the branch is not moved.
+    """Create a commit with `git commit`, on top of the commit `head` or as the first commit. Hooks and the
+    signing program run. The branch is not moved.
 
     Return the id of the new commit, or "" if the hooks have undone all changes. Raises CommitError if a hook
     rejects the commit.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     with _own_files(repository, new) as environment:
-        copy_index(repository, index)  # With the times of the files, so that hooks need not read all of them.
+        copy_index(repository, index)  # It includes the files' times, so that hooks need not read all files.
         base = ("--reset", head) if head else ("--empty",)
         git_as_owner(repository.root, "read-tree", *base, environment=environment)
         set_files(repository, changed, index)
@@ -234,10 +233,10 @@ def prepare_by_git(repository: Repository, new: NewCommit, head: str, changed: T
 def rebase(
     repository: Repository, new: NewCommit, commit: str, head: str, files: Tree, *, by_git: bool
 ) -> str:
-    """Create a prepared commit again, on top of a different commit. Hooks don't run again.
+    """Create a prepared commit again on top of a different commit, `head`. Hooks are not run again.
 
-    `files` are the files that the commit changes. Return the id of the new commit, or "" if `head` already
-    contains these files. `by_git` means that the commit is from `prepare_by_git`.
+    `files` contains the files that the commit changes. Return the id of the new commit, or "" if `head`
+    already contains the changes. `by_git` means that the original commit was created by `prepare_by_git`.
     """
     if not by_git:
         return prepare_commit(repository, new, head, files)
@@ -251,9 +250,10 @@ def rebase(
 
 @contextmanager
 def _own_files(repository: Repository, new: NewCommit) -> Iterator[dict[str, str]]:
-    """Context manager: yield the environment for git commands that create a commit with a separate index.
+    """Context manager: yield the environment variables for git commands that create a commit with a separate
+    index.
 
-    On exit, delete the index and the message.
+    At the end of the block, the separate index and the file with the commit message are deleted.
     """
     index, message = repository.folder / OWN_INDEX, repository.folder / _MESSAGE_FILE
     author = new.author.environment("AUTHOR", new.authored)

@@ -1,10 +1,10 @@
-"""Queue of writes that have not been committed yet. It is stored in .bifolio/commits/, so it survives
+"""Queue of writes that have not been committed yet. The queue is stored in .bifolio/commits/, so it survives
 crashes.
 
-An entry is stored as "staged" before a write changes files, and is renamed to "queued" after that. Both
+An entry is stored as "staged" before a write changes files, and is renamed to "queued" afterwards. Both
 happen while the site's write lock is held. Therefore, if a process that acquires this lock finds a staged
-entry, the entry was left by a process that was killed. The files on disk then show whether the write
-happened. An entry contains what was written, because the files may change again before the commit.
+entry, the entry was left by a process that was killed. The files on disk then show whether the write was
+carried out. An entry contains the written contents, because the files may change again before the commit.
 """
 
 import json
@@ -25,15 +25,16 @@ from server.storage.git.written import is_on_disk
 from server.storage.replaced import put_aside
 
 _STAGED_SUFFIX, _QUEUED_SUFFIX, _DONE_SUFFIX, _ASIDE_SUFFIX = ".staged", ".kept", ".done", ".aside"
-RESULT_TTL_S = 60.0  # The result of a commit is stored this long for the request that is waiting for it.
+RESULT_TTL_S = 60.0  # A commit's id is stored this long for the request that is waiting for it.
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A write that has not been committed yet. `at` is its time in seconds since 1970.
+    """A write that has not been committed yet. `at` is the write's time in seconds since 1970.
 
     - `asked` means that a request asked for this commit of existing files, and is waiting for the result.
-    - `beside` are files that the journal can't write. Their versions in the commit `ready` are checked out.
+    - `beside` contains files that the journal can't write. Instead, their versions in the commit `ready` are
+      checked out.
     - `replaced` contains the digests of the versions that the write replaced, by path, if they are known.
 
     Most other fields are described in `commit.NewCommit`.
@@ -57,9 +58,10 @@ class Pending:
 
     @property
     def alone(self) -> bool:
-        """Whether this write is committed immediately and not together with other writes.
+        """Whether this write becomes a separate commit immediately, instead of being committed together with
+        other writes.
 
-        This is true for a merge, and for a commit that a request asked for.
+        This is the case for a merge, and for a commit that a request asked for.
         """
         return self.asked or bool(self.joins)
 
@@ -96,10 +98,10 @@ class CommitQueue:
 
     @contextmanager
     def making(self, root: Path, name: str, about: Mapping[str, Any]) -> Iterator[None]:
-        """Context manager around the changes that a staged write makes to files.
+        """Context manager: surrounds the changes that a staged write makes to files.
 
-        First, check out the write's files that the journal can't write (`beside`). If an exception occurs,
-        restore these files and delete the entry from the queue.
+        Before the block, check out the write's files that the journal can't write (`beside`). If the block
+        raises an exception, restore these files and delete the entry from the queue.
         """
         beside = about.get("beside", ())
         try:
@@ -111,7 +113,7 @@ class CommitQueue:
             raise
 
     def keep(self, name: str) -> None:
-        """Mark a staged entry as queued, after the write has changed its files. Raises OSError."""
+        """Mark a staged entry as queued, because the write has changed its files. Raises OSError."""
         (self.folder / (name + _STAGED_SUFFIX)).rename(self.folder / (name + _QUEUED_SUFFIX))
         sync_folder(self.folder)
 
@@ -124,8 +126,8 @@ class CommitQueue:
     def settle(self, root: Path) -> bool:
         """Process the staged entries that were left by killed processes.
 
-        If the write of an entry happened, the entry is queued. Otherwise it is deleted. A checkout of the
-        files in `beside` is finished or reverted. Return whether files changed.
+        If the write of an entry was carried out, the entry is queued. Otherwise the entry is deleted. An
+        interrupted checkout of the files in `beside` is finished or reverted. Return whether files changed.
         """
         changed = False
         for name in self._names(_STAGED_SUFFIX):
@@ -178,7 +180,9 @@ class CommitQueue:
 
     @property
     def is_unsettled(self) -> bool:
-        """Whether there is a staged entry: a write is changing files now, or was interrupted by a crash."""
+        """Whether there is a staged entry, because a write is changing files at this moment or was
+        interrupted by a crash.
+        """
         return bool(self._names(_STAGED_SUFFIX))
 
     def is_pending(self, name: str) -> bool:
@@ -194,14 +198,14 @@ class CommitQueue:
         self.drop(name)
 
     def put_aside(self, write: Pending, path: str) -> Path:
-        """Save the content that a write has for the file at `path` to a file in .bifolio/unsaved/. Return its
-        path.
+        """Save the content that a write has for the file at `path` to a new file in .bifolio/unsaved/. Return
+        the path of the new file.
 
         Raises OSError.
         """
         content, copy = write.files[path], self.folder / (write.name + _ASIDE_SUFFIX)
         assert content is not None
-        copy.unlink(missing_ok=True)  # Left by a killed process.
+        copy.unlink(missing_ok=True)  # A killed process has left it.
         if isinstance(content, Path):
             back_up(content, copy)
         else:
@@ -209,9 +213,9 @@ class CommitQueue:
         return put_aside(self.folder.parent, copy, path)
 
     def commit_of(self, name: str) -> str:
-        """Return the id of the commit that contains a finished write, and delete this stored result.
+        """Return the id of the commit that contains a finished write. The stored id is deleted.
 
-        Return "" if there is no result.
+        Return "" if no id is stored.
         """
         path = self.folder / (name + _DONE_SUFFIX)
         try:
@@ -222,7 +226,7 @@ class CommitQueue:
         return commit
 
     def sweep(self) -> None:
-        """Delete the stored results of commits that no request has read within RESULT_TTL_S."""
+        """Delete the stored commit ids that no request has read within RESULT_TTL_S."""
         for name in self._names(_DONE_SUFFIX):
             path = self.folder / (name + _DONE_SUFFIX)
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Changes to git's index, while holding the lock that excludes other git commands.
+"""Changes to git's index, made while holding the index lock, which excludes other git commands.
 
 The lock file is a hard link to a file that Bifolio creates. Therefore a lock that was left by a killed
 Bifolio process can be identified. On file systems without hard links, the lock file is a copy with the same
@@ -27,7 +27,7 @@ MAX_ATTEMPTS = 3  # Number of attempts to copy the index while other processes c
 
 
 class LockedIndex:
-    """The locked index of a repository, and the new index that is prepared to replace it."""
+    """The locked index of a repository, and the new index that will replace it."""
 
     def __init__(self, repository: Repository, new: Path, before: FileMark | None) -> None:
         self.repository, self.before = repository, before
@@ -41,10 +41,11 @@ class LockedIndex:
         environment: Mapping[str, str],
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Let the branch (or a detached HEAD) point to a new commit, then replace the index.
+        """Move the branch (or a detached HEAD) to a new commit, then replace the index.
 
-        `head` is the commit to which it points now; if it has moved, this fails. `environment` sets the
-        committer. `names` are other refs that are updated in the same transaction, with their commits.
+        `head` is the commit to which the branch is expected to point. If the branch has moved, the method
+        fails. `environment` sets the committer. `names` maps the names of other refs to the commits to which
+        they are moved in the same transaction.
         """
         lines = [f"update HEAD {commit} {head or self.repository.nothing}"]
         lines += [f"update {name} {to}" for name, to in names.items()]
@@ -63,7 +64,7 @@ class LockedIndex:
 
 @contextmanager
 def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]:
-    """Context manager: lock git's index, and prepare a new index in which the files in `changed` are updated.
+    """Context manager: lock git's index, and prepare a new index that contains the files in `changed`.
 
     Raises CommitError if another process holds the lock.
     """
@@ -91,7 +92,7 @@ def locked_index(repository: Repository, changed: Tree) -> Iterator[LockedIndex]
 def wait_for_index(repository: Repository, deadline: float) -> None:
     """Wait until no other git command holds the index lock. Raises CommitError after the deadline.
 
-    If the lock file is old, it was probably left by a killed command. In that case, CommitError is raised
+    If the lock file is old, a killed command has probably left it. In this case, CommitError is raised
     immediately.
     """
     while (lock := git_lock(repository.folder)) is not None:
@@ -109,9 +110,10 @@ def may_be_left(folder: Path) -> bool:
 
 
 def remove_own_lock(repository: Repository) -> None:
-    """Remove the lock files that a killed Bifolio process has left: for the index, HEAD and branches.
+    """Remove the lock files for the index, HEAD and branches that a killed Bifolio process has left.
 
-    Raises CommitError if a branch was locked a moment ago, because a git command may still be moving it.
+    Raises CommitError if a branch was locked a moment ago, because a git command may still be moving the
+    branch.
     """
     copy, lock = repository.folder / _INDEX_COPY, repository.folder / "index.lock"
     if _is_left(copy, lock):
@@ -126,10 +128,11 @@ def remove_own_lock(repository: Repository) -> None:
 
 
 def _remove_ref_locks(repository: Repository, since: Path) -> None:
-    """Remove the lock files of HEAD and branches that are newer than the file `since` of a killed process.
+    """Remove the lock files of HEAD and branches that are newer than `since`, a file that a killed process
+    has left.
 
-    A power failure also kills the git command that is moving the branch. git itself never removes such a
-    lock.
+    These locks exist because a power failure also kills the git command that is moving the branch. git never
+    removes them.
     """
     place = location(repository.root)
     branch_locks = (place.common / "refs/heads").rglob("*.lock") if place else ()
@@ -159,10 +162,11 @@ def wait_for_other_lock(folder: Path, seconds: float) -> None:
 
 
 def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged]:
-    """Return the index entries of those `paths` whose files git wrote last, without later changes by others.
+    """Return the index entries of those `paths` whose files were last written by git and have not been
+    changed since.
 
-    This is detected because the index contains the times and inode of each file that git has written or
-    checked. Any other write to the file changes them. Raises CommitError.
+    The index contains the times and the inode number of each file that git has written or checked. Any other
+    write to the file changes at least one of these. Raises CommitError.
     """
     if not paths:
         return {}
@@ -180,7 +184,8 @@ def written_by_git(repository: Repository, paths: list[str]) -> dict[str, Staged
 
 
 def copy_index(repository: Repository, copy: Path) -> FileMark | None:
-    """Copy git's index file to `copy`, including its times, which git's checks require. Return its mark.
+    """Copy git's index file to `copy`. Return the mark of the index file. The file's times are copied too,
+    because git's checks require them.
 
     Raises CommitError, for example if the disk is full.
     """
@@ -195,7 +200,9 @@ def copy_index(repository: Repository, copy: Path) -> FileMark | None:
 
 
 def set_files(repository: Repository, changed: Tree, index: Path) -> None:
-    """Set the entries for the files in `changed` in an index file. A file whose value is None is removed."""
+    """Set the entries for the files in `changed` in an index file. Entries whose value is None are removed
+    from the index.
+    """
     lines = []
     for path, file in changed.items():
         mode, id_ = (file.mode, file.id) if file else ("0", repository.nothing)
@@ -206,7 +213,7 @@ def set_files(repository: Repository, changed: Tree, index: Path) -> None:
 
 
 def _take(copy: Path, lock: Path) -> Identity:
-    """Acquire git's index lock, by creating the file `lock` as a hard link to our file `copy`.
+    """Acquire git's index lock by creating the lock file `lock` as a hard link to Bifolio's file `copy`.
 
     Return the identity (device and inode) of the lock file. Raises CommitError if another process holds the
     lock.
@@ -226,7 +233,7 @@ def _take(copy: Path, lock: Path) -> Identity:
 
 
 def _copy_new(source: Path, target: Path) -> None:
-    data = source.read_bytes()  # Read first, because an empty lock could not be identified after a crash.
+    data = source.read_bytes()  # Read this first: after a crash, an empty lock could not be identified.
     with target.open("xb") as file:
         try:
             file.write(data)

@@ -28,11 +28,11 @@ MAX_MESSAGE_CHARS = 10_000  # Longer messages are truncated.
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file that a commit changed. `status` is a letter as in git: A, M, D, R (renamed from `before`), C
-    or T.
+    """One file that a commit changed. `status` is a letter with the same meaning as in git: A, M, D, R
+    (renamed from `before`), C or T.
 
-    For a merge commit, only files that differ from all parents are listed. `alike` is the similarity of a
-    renamed file to the old file in percent.
+    In a merge commit, only files that differ from all parents are listed. For a renamed file, `alike` is the
+    similarity to the old file in percent.
     """
 
     status: str
@@ -43,10 +43,10 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit, as far as it affects the site. Times are in seconds since 1970. Paths are relative to the
-    site.
+    """A commit, reduced to the data that concern the site. Times are in seconds since 1970. Paths are
+    relative to the site.
 
-    For a commit that changes no files in the site, the author and message are empty.
+    If a commit changes no files in the site, its author and message are empty.
     """
 
     id: str
@@ -60,9 +60,7 @@ class Commit:
 
 
 class CommitLog:
-    """Cache of commits and their ancestors. It is stored in `folder`. If `folder` is None, it is only in
-    memory.
-    """
+    """Cache of commits and their ancestors. It is stored in `folder`, or in memory if `folder` is None."""
 
     def __init__(self, root: Path, folder: Path | None) -> None:
         self.root, self.file = root, folder / FILE if folder else None
@@ -71,10 +69,10 @@ class CommitLog:
         self._position = 0  # The cache file was read up to this position.
 
     def update(self, commit: str) -> None:
-        """Add a commit and its ancestors to the cache. Only those that are not in the cache are read from
-        git.
+        """Add a commit and its ancestors to the cache. Only commits that are not in the cache yet are read
+        from git.
 
-        If this raises GitError, nothing is added.
+        If GitError is raised, nothing is added.
         """
         shallow = _shallow_commits(self.root)
         if commit in self.commits and shallow == self._shallow:
@@ -96,7 +94,7 @@ class CommitLog:
     def before(self, commit: str, until: Iterable[str] = ()) -> Iterator[Commit]:
         """Yield a commit and its ancestors, newest first. Each commit comes after all its children.
 
-        The commits in `until` are skipped, and also commits that can be reached only through them.
+        The commits in `until` are omitted, and so are commits that can be reached only through them.
         """
         waiting = self._children(commit, stop := frozenset(until))
         ready: list[tuple[int, int, str]] = []
@@ -143,7 +141,7 @@ class CommitLog:
         except GitError:
             if not excluded:
                 raise
-            # This fails if a cached commit is gone after a rewrite of history.
+            # This fails if history was rewritten and a cached commit no longer exists.
             added = [one for one in read_commits(self.root, [commit]) if one.id not in self.commits]
         self.commits.update((one.id, one) for one in added)
         return added
@@ -182,11 +180,11 @@ class CommitLog:
 
 
 def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) -> list[Commit]:
-    """Return the newest `most` commits that the given revisions select. If `most` is None, return all of
-    them.
+    """Return the newest `most` commits that the given revisions select. If `most` is None, return all of the
+    selected commits.
 
     As in git, the revision `COMMIT` selects a commit and its ancestors, and `^COMMIT` excludes them. Raises
-    GitError, including for an unknown revision.
+    GitError, for example if a revision is unknown.
     """
     output = git_or_fail(
         root,
@@ -209,7 +207,7 @@ def read_commits(root: Path, revisions: Iterable[str], most: int | None = None) 
 def _shallow_commits(root: Path) -> str:
     """Return the content of git's file `shallow`, or "" if the clone is complete.
 
-    That file lists the oldest commits in a shallow clone.
+    The file `shallow` lists the oldest commits in a shallow clone.
     """
     place = location(root)
     try:
@@ -219,10 +217,10 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse the output of `git log`: a header for each commit, then for each file a status and one or two
-    paths.
+    """Parse the output of `git log`. For each commit, it contains a header, and then a status and one or two
+    paths for each changed file.
 
-    Files outside the folder `prefix` are omitted. For the others, the prefix is removed from the path.
+    Files outside the folder `prefix` are omitted. The prefix is removed from all other paths.
     """
     tokens = iter(output.split("\0"))
     head: list[str] = []
@@ -245,9 +243,10 @@ def _parse(output: str, prefix: str) -> Iterator[Commit]:
 
 
 def _inside(change: FileChange, prefix: str) -> Iterator[FileChange]:
-    """Restrict a change to files in the folder `prefix`, and remove the prefix from their paths.
+    """Yield the parts of a change that affect the folder `prefix`, with the prefix removed from their paths.
 
-    A file that was moved into or out of the folder becomes an added or deleted file.
+    A file that was moved into the folder becomes an added file. A file that was moved out becomes a deleted
+    file.
     """
     path, before = (name.removeprefix(prefix) for name in (change.path, change.before))
     is_inside, was_inside = change.path.startswith(prefix), change.before.startswith(prefix)

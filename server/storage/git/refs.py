@@ -1,4 +1,4 @@
-"""Resolution of names of commits: converts ids, tags, branches and times to commit ids."""
+"""Resolution of commit names: converts ids, tags, branches and times to commit ids."""
 
 import re
 from collections.abc import Collection
@@ -27,7 +27,7 @@ COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 def head_commit(root: Path) -> str:
     """Return the id of the checked-out commit, or "" if there is no commit yet.
 
-    This and all other functions in this module that look up a name raise GitError if git fails.
+    This function, and all others in this module that look up a name, raise GitError if git fails.
     """
     name = _head(root)
     if commit := name if COMMIT_ID.fullmatch(name) else _in_file(root, name):
@@ -42,7 +42,9 @@ def checked_out(root: Path) -> str:
 
 
 def ref_commit(root: Path, name: str) -> str:
-    """Return the commit that a full ref name such as `refs/remotes/origin/main` points to, or ""."""
+    """Return the id of the commit that a full ref name such as `refs/remotes/origin/main` points to, or "" if
+    there is no such ref.
+    """
     if commit := _in_file(root, name):
         return commit
     # `show-ref --verify` is not used: its exit status is the same for a missing ref and a failure.
@@ -52,9 +54,10 @@ def ref_commit(root: Path, name: str) -> str:
 
 
 def _head(root: Path) -> str:
-    """Return the name of the branch, or the id of the commit, that is in the file HEAD.
+    """Return the branch name or the commit id that the file HEAD contains.
 
-    Return "" if the file is not enough and git must be called. Reading the file is faster than starting git.
+    Reading the file is faster than starting git. Return "" if the file is not sufficient, so git must be
+    called.
     """
     place = location(root)
     try:
@@ -66,9 +69,9 @@ def _head(root: Path) -> str:
 
 
 def _in_file(root: Path, name: str) -> str:
-    """Return the id of the commit in the file of a ref. Return "" if there is no such file.
+    """Return the commit id in the file of a ref, or "" if there is no such file.
 
-    For example, a packed ref has no file.
+    For example, there is no such file for a packed ref.
     """
     place = location(root) if name.startswith("refs/") else None
     try:
@@ -79,7 +82,7 @@ def _in_file(root: Path, name: str) -> str:
 
 
 def find_commit(root: Path, name: str) -> str:
-    """Return the id of the commit with a given name, or "" if there is none.
+    """Return the id of the commit with a given name, or "" if there is no such commit.
 
     The name is tried as an id or the beginning of an id, a tag, a local branch, a remote branch, and any
     other name that git understands, in this order.
@@ -160,13 +163,13 @@ def is_ancestor(root: Path, commit: str, later: str) -> bool:
         return False
 
 
-# The cache saves 4.5 of 64 ms per commit applied from a remote; two of three lookups hit it.
+# The cache reduces the time to apply a commit from a remote from 64 to 59.5 ms. Its hit rate is two thirds.
 @lru_cache(maxsize=1024)
 def _is_ancestor(root: Path, commit: str, later: str) -> bool:
     """Return True if `later` is `commit` itself or one of its descendants. Otherwise raise LookupError.
 
-    An exception is raised because `lru_cache` does not cache exceptions: after a fetch has added missing
-    commits, the result may be different.
+    The negative result is raised as an exception because `lru_cache` does not cache exceptions. It must not
+    be cached, because it may change when a fetch adds missing commits.
     """
     try:
         output = git(root, "merge-base", "--is-ancestor", commit, later)
@@ -180,13 +183,13 @@ def _is_ancestor(root: Path, commit: str, later: str) -> bool:
 
 
 def are_commits(root: Path, *ids: str) -> bool:
-    """Whether all ids are commits in this repository. Raises GitError."""
+    """Whether each of the given ids is a commit in this repository. Raises GitError."""
     lines = git_or_fail(root, "cat-file", "--batch-check", stdin="".join(f"{id_}\n" for id_ in ids))
     return all(line.split()[1:2] == ["commit"] for line in lines.splitlines())
 
 
 def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]:
-    """Return those of the `commits` that are not ancestors of `later`, or are not in this repository.
+    """Return those of the `commits` that are not ancestors of `later`, or that are not in this repository.
 
     Raises GitError.
     """
@@ -201,9 +204,10 @@ def commits_beside(root: Path, commits: Collection[str], later: str) -> set[str]
 
 
 def read_time(text: str, *, end: bool = True) -> float | None:
-    """Convert a date or time such as `2024-05-31` to seconds since 1970. Return None if it is invalid.
+    """Convert a date or time such as `2024-05-31` to seconds since 1970. Return None if the string is
+    invalid.
 
-    A date without a time means the end of that day in UTC, or its beginning if `end` is False.
+    A date without a time means the end of that day in UTC, or the beginning of the day if `end` is False.
     """
     match = _TIME.fullmatch(text)
     if match is None:
@@ -221,17 +225,19 @@ def read_time(text: str, *, end: bool = True) -> float | None:
 
 
 def commit_at(log: CommitLog, head: str, time: float) -> str:
-    """Return the id of the last commit up to a time on the main line (the first parents) of `head`.
+    """Return the id of the commit that was the last one on the main line (the first parents) of `head` at the
+    given time.
 
-    Return "" if there was no commit at that time. The commits on a merged branch count from the time of the
-    merge.
+    Return "" if there was no commit at that time. Commits from a merged branch belong to the main line from
+    the time of the merge.
     """
     log.update(head)
     return next((one.id for one in log.main_line(head) if one.committed <= time), "")
 
 
 def refs_mark(folder: Path, name: str) -> object:
-    """Return a value that changes whenever a commit, tag or branch name may resolve to a different commit.
+    """Return a value that changes whenever the name of a commit, tag or branch may resolve to a different
+    commit.
 
     `folder` is the repository's folder.
     """

@@ -1,8 +1,8 @@
 """Fetch and push: all communication with a git remote.
 
-The commands use the credential helpers and ssh settings of the user who runs the server, and the repository's
-`pre-push` hook. A command that would prompt for input fails instead. Each command has a timeout. Output from
-a remote is not trusted, so it is truncated.
+The commands use the repository's `pre-push` hook, and the credential helpers and ssh settings of the user who
+runs the server. A command that would prompt for input fails instead. Each command has a timeout. The output
+from a remote is not trusted, so it is truncated.
 """
 
 import os
@@ -36,7 +36,7 @@ from server.storage.git.repository import location
 FETCH_TIMEOUT_S = 60.0
 FETCH_ALL_TIMEOUT_S = 600.0
 PUSH_TIMEOUT_S = 30.0
-SSH_COMMAND_TTL_S = 5.0  # The setting of the ssh command is cached for this long.
+SSH_COMMAND_TTL_S = 5.0  # The setting core.sshCommand is cached for this long.
 MAX_REASON_CHARS = 300  # An error quotes at most this many characters from a remote's output.
 _MAX_OUTPUT_BYTES = 64_000  # At most this many bytes of a remote's output are stored.
 _TERMINATE_TIMEOUT_S = 1.0  # Before a command is killed, it may use this time to remove its locks.
@@ -86,7 +86,7 @@ _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x1f\x7f-\x9f\u200e\u200
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """Result of a git command: its exit status, and its output and error output, both truncated.
+    """Result of a git command: its exit status, its output and its error output. Both outputs are truncated.
 
     After a timeout, the exit status is None.
     """
@@ -97,9 +97,10 @@ class _Done:
 
 
 def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S) -> str:
-    """Fetch a branch from a remote into its tracking branch. Return the branch's commit on the remote.
+    """Fetch a branch from a remote into its tracking branch. Return the id of the branch's last commit on the
+    remote.
 
-    Return "" if the remote has no such branch. Raises RemoteAwayError and RemoteAccessError.
+    Return "" if the branch does not exist on the remote. Raises RemoteAwayError and RemoteAccessError.
     """
     tracking = tracking_ref(remote, branch)
     options = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--refmap=")
@@ -119,7 +120,7 @@ def fetch(root: Path, remote: str, branch: str, seconds: float = FETCH_TIMEOUT_S
 
 
 def fetch_all(root: Path, remote: str, seconds: float = FETCH_ALL_TIMEOUT_S) -> None:
-    """Fetch all branches from a remote into tracking branches, and its tags into refs/bifolio/tags/.
+    """Fetch all branches from a remote into tracking branches, and the remote's tags into refs/bifolio/tags/.
 
     Raises RemoteAwayError and RemoteAccessError.
     """
@@ -143,10 +144,10 @@ def push(
     *,
     follows: bool = False,
 ) -> None:
-    """Push a commit to a branch of a remote, if the branch is still at the commit `expected`.
+    """Push a commit to a branch on a remote, if the branch there is still at the commit `expected`.
 
-    For a new branch, `expected` is "". Set `follows` if it is known that the commit descends from `expected`.
-    Then git does not check this.
+    To create a branch, pass "" as `expected`. Set `follows` if it is certain that the commit descends from
+    `expected`. Then git does not check this.
 
     Raises:
     - RemoteMovedError if the branch is at a different commit, or would lose commits.
@@ -163,7 +164,7 @@ def push(
     if done.status == 0:
         # git updates the tracking branch only if it is configured for fetching.
         if tracked_commit(root, remote, branch) != commit:
-            with suppress(GitError):  # The push succeeded nevertheless.
+            with suppress(GitError):  # The push has succeeded anyway.
                 git_or_fail(root, "update-ref", tracking_ref(remote, branch), commit)
         return
     refusal = next((line for line in done.stdout.splitlines() if line.startswith("!")), "")
@@ -179,12 +180,12 @@ def push(
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Return the ref name of the tracking branch for a remote branch."""
+    """Return the full ref name of the tracking branch for a branch on a remote."""
     return f"refs/remotes/{remote}/{branch}"
 
 
 def tracked_commit(root: Path, remote: str, branch: str) -> str:
-    """Return the commit that a branch of a remote had at the last fetch, or "" if the branch was never
+    """Return the commit to which a remote branch pointed at the last fetch, or "" if the branch was never
     fetched.
     """
     return ref_commit(root, tracking_ref(remote, branch))
@@ -214,7 +215,7 @@ def _failure(command: str, done: _Done, seconds: float) -> RemoteError:
 
 
 def _push_failed(done: _Done, seconds: float) -> RemoteError:
-    """Return the error for a failed push about which the remote has reported nothing.
+    """Return the error to raise if a push has failed but the remote has reported no reason.
 
     The cause is either the connection or a local hook.
     """
@@ -265,9 +266,9 @@ def _run(root: Path, seconds: float, *arguments: str) -> _Done:
 
 
 def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
-    """Wait for a process for up to `seconds`, and return its exit status. Raises TimeoutExpired.
+    """Wait up to `seconds` for a process to end, and return its exit status. Raises TimeoutExpired.
 
-    If possible, this uses a pidfd, because `Popen.wait` polls and therefore returns up to 50 ms late.
+    If possible, a pidfd is used, because `Popen.wait` polls and therefore returns up to 50 ms late.
     """
     if hasattr(os, "pidfd_open"):
         with suppress(OSError):
@@ -283,7 +284,7 @@ def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int:
 
 
 class _Reader:
-    """Thread that reads a command's output to the end. Only the first _MAX_OUTPUT_BYTES bytes are stored."""
+    """Thread that reads a command's output to the end, but stores only the first _MAX_OUTPUT_BYTES bytes."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._data = stream, b""
@@ -298,7 +299,7 @@ class _Reader:
     def text(self) -> str:
         """Return the stored output as text.
 
-        If another process still has the output open, wait for at most _TERMINATE_TIMEOUT_S.
+        If another process still has the output open, wait for it for at most _TERMINATE_TIMEOUT_S.
         """
         self._thread.join(_TERMINATE_TIMEOUT_S)
         return self._data.decode(errors="replace")
@@ -329,8 +330,8 @@ def _environment(root: Path) -> Mapping[str, str]:
 
 
 def _settings_mark(root: Path) -> object:
-    """Return a cache key that changes when the repository's git settings change, and also every few
-    seconds.
+    """Return a key for cached git settings of the repository. The key changes when the settings change, and
+    also every few seconds.
     """
     place = location(root)
     return file_mark_of(place.common / "config") if place else None, int(time.monotonic() / SSH_COMMAND_TTL_S)
@@ -341,7 +342,7 @@ def _settings_mark(root: Path) -> object:
 def _has_own_ssh(root: Path, mark: object) -> bool:
     """Whether an ssh command (core.sshCommand) is configured for a repository.
 
-    A value that Bifolio itself passes on the command line is ignored. `mark` is only a cache key.
+    A value that Bifolio itself passes on the command line is ignored. `mark` is used only as a cache key.
     """
     output = git(root, "config", "--show-scope", "--get-all", "core.sshCommand") or ""
     return any(not line.startswith("command\t") for line in output.splitlines())
@@ -352,6 +353,6 @@ def _remove_stale_lock(root: Path, ref: str) -> None:
     if folder:
         lock = root / folder.strip()
         with suppress(OSError):
-            # A negative age means that the clock was set back. Then the lock must not remain for hours.
+            # A negative age means that the clock was set back. Otherwise the lock could remain for hours.
             if not 0 <= time.time() - lock.stat().st_mtime <= STALE_LOCK_AGE_S:
                 lock.unlink()

@@ -1,6 +1,7 @@
-"""The times of the first and the last commit that changed each file. They are read from git once and cached.
+"""The times of the first and the last commit that changed each file. They are read from git once and then
+cached.
 
-Without git or a repository, no times are known.
+If the site does not use git, no times are known.
 """
 
 import json
@@ -24,12 +25,12 @@ _VERSION = 4
 
 @dataclass(frozen=True, slots=True)
 class CommitTimes:
-    """The times of the first and the last commit that changed each file, up to one commit, in seconds since
-    1970.
+    """The times of the first and the last commit that changed each file, in seconds since 1970. Only one
+    commit and its ancestors are considered.
 
-    For a renamed file, the first time is that of its old path. If the clocks of machines differ, these are
-    the earliest and the latest time. `changed` are the files that differ from the commit, so the time of
-    their last change is not in git.
+    For a renamed file, the first time is that of its old path. If the clocks of machines differ, the earliest
+    and the latest commit time are used. `changed` contains the files that differ from the commit, so the time
+    of their last change is not in git.
     """
 
     commit: str = ""
@@ -39,7 +40,7 @@ class CommitTimes:
     def timestamps(self, path: str, modified: float) -> tuple[str, str]:
         """Return createdAt and updatedAt for a file. `modified` is the file's mtime in seconds since 1970.
 
-        The mtime is used where the commits contain no time.
+        If the commits do not contain one of the two times, the mtime is used for it.
         """
         times = self.times.get(path)
         if times is None:
@@ -50,17 +51,18 @@ class CommitTimes:
     def modified(self, path: str, modified: float) -> float:
         """Return the time when a file last changed, in seconds since 1970. `modified` is the file's mtime.
 
-        The mtime is used if the file's last change is not in a commit.
+        The mtime is used if the file's last change has not been committed.
         """
         times = self.times.get(path)
         return modified if times is None or path in self.changed else times[1]
 
 
 def read_times(root: Path, folder: Path | None = None, before: CommitTimes | None = None) -> CommitTimes:
-    """Return the commit times up to HEAD. Only commits that are new since `before` or the cache are read.
+    """Return the commit times up to HEAD. Only commits that are neither in `before` nor in the cache are read
+    from git.
 
     `folder` contains the cache. Raises GitError if the commit times can't be read. If only the list of
-    changed files can't be read, log this and use the list from `before`.
+    changed files can't be read, this is logged, and the list in `before` is used.
     """
     commit = head_commit(root)
     if not commit:
@@ -104,11 +106,11 @@ def tell_changed_unknown(root: Path, error: GitError) -> None:
 def with_commits(
     times: Mapping[str, tuple[int, int]], commits: Iterable[Commit]
 ) -> dict[str, tuple[int, int]]:
-    """Return the first and last commit times by path, updated with more commits, sorted from newest to
-    oldest.
+    """Return the first and last commit times by path, updated with more commits. `commits` must be sorted
+    from newest to oldest.
 
-    It makes no difference whether the commits are added all at once or one by one, even if the clocks of
-    machines differ.
+    The result is the same if the commits are added all at once or one by one, even if the clocks of machines
+    differ.
     """
     later = dict(times)
     for commit in reversed(list(commits)):

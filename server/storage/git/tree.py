@@ -1,4 +1,4 @@
-"""The files in commits: lists, reads, writes, compares and merges them."""
+"""The files in commits: functions that list, read, write, compare and merge them."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ BATCH_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """A file in a commit: the id of its blob (its content in git), and its size in bytes."""
+    """A file in a commit: the id of its blob (the git object with its content), and its size in bytes."""
 
     id: str
     size: int
@@ -74,8 +74,8 @@ def _behind_links(root: Path, files: Mapping[str, Blob], links: Mapping[str, Blo
 def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
     """Yield the contents of the blobs with the given ids, in order. For a missing blob, yield None.
 
-    Blobs can be missing in a partial clone. Instead of an id, `COMMIT:./PATH` (without a newline) can be
-    used. Raises GitError.
+    Blobs can be missing in a partial clone. Each id can also be a name such as `COMMIT:./PATH`, which must
+    not contain a newline. Raises GitError.
     """
     requested = list(ids)
     if not requested:
@@ -98,7 +98,9 @@ def read_blobs(root: Path, ids: Iterable[str]) -> Iterator[bytes | None]:
 
 
 def required(data: bytes | None, path: str, blob: Blob) -> bytes:
-    """Return `data`, the content of a file in git. If it is None, raise GitError: the blob is missing."""
+    """Return `data`, the content of a file in git, unless it is None. None means that the blob is missing, so
+    GitError is raised.
+    """
     if data is None:
         raise GitError(
             f"git can't read {path} in that commit, because the object {blob.id} is missing or damaged"
@@ -107,7 +109,7 @@ def required(data: bytes | None, path: str, blob: Blob) -> bytes:
 
 
 def write_blob(root: Path, data: bytes) -> str:
-    """Store some bytes in git as a blob, and return its id. Raises GitError."""
+    """Store `data` in git as a blob, and return the blob's id. Raises GitError."""
     return git_bytes_or_fail(root, "hash-object", "-w", "--stdin", stdin=data).decode().strip()
 
 
@@ -194,12 +196,12 @@ MERGE_TIMEOUT_S = 3.0  # Git takes minutes to merge megabytes of similar lines.
 
 
 def merge_text(base: str, ours: str, theirs: str) -> str | None:
-    """Merge two changed versions of a text, `ours` and `theirs`, line by line. `base` is their common
-    ancestor.
+    """Merge two changed versions of a text, `ours` and `theirs`, line by line. `base` is the version from
+    which both were changed.
 
     Return None if the changes conflict, if the merge takes too long, or if git is not installed. Line endings
-    and the final newline are merged separately: if only one version has changed them, they are taken from
-    that version.
+    and the final newline are merged separately: if only one version has changed them, that version's are
+    used.
     """
     texts = (base, ours, theirs)
     windows = _merge_flag(*("\r\n" in text for text in texts))

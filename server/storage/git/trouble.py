@@ -1,7 +1,7 @@
-"""Log messages about git problems. Each problem is logged once, with a hint on how to fix it. Its end is also
-logged.
+"""Log messages about git problems. Each problem is logged only once, with a hint on how to fix it. Its end is
+also logged.
 
-The same cause can make git fail in many places and processes, but it is logged only once.
+The same cause can make git fail in many places and processes. Nevertheless, it is logged only once.
 """
 
 import logging
@@ -56,7 +56,7 @@ _BITS = 64  # Number of bits in a mask. Problems that match no pattern in the ta
 class Concern(IntEnum):
     """A part of the server's work that fails or is delayed because of a git problem."""
 
-    COMMITS = 0  # Writes can't be committed now, so they wait.
+    COMMITS = 0  # Writes can't be committed now, so they remain in the queue.
     TIMES = auto()  # The commit times of files are unknown.
     CHANGED = auto()  # It is unknown which files differ from the last commit.
     REPOSITORY = auto()  # git can't read the repository.
@@ -69,17 +69,19 @@ _NOTES = (Concern.DETACHED, Concern.SUBMODULES)  # These are only notes, because
 
 
 class TroubleLog:
-    """Log of git problems in a site's repository. Processes that are forked after its creation share it."""
+    """Log of git problems in a site's repository. The log is shared with all processes that are forked after
+    it was created.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._memory = mmap.mmap(-1, 8 * len(Concern))
 
     def tell(self, concern: Concern, reason: str, consequence: str = "") -> None:
-        """Log a problem, its consequence, and how to fix it.
+        """Log a problem, its consequence, and how to fix the problem.
 
-        `concern` is the affected part of the server's work. If a problem with the same cause was already
-        logged and has not been resolved, nothing is logged.
+        `concern` is the part of the server's work that is affected. If a problem with the same cause was
+        already logged and has not been resolved, nothing is logged.
         """
         kind = _kind_of(reason)
         is_logged = any(self._mask(one) >> kind & 1 for one in Concern)
@@ -93,7 +95,7 @@ class TroubleLog:
         return self._mask(concern) != 0
 
     def end(self, *concerns: Concern) -> None:
-        """Record that the problems that affect these parts of the server's work are resolved.
+        """Record that the problems which affect the given parts of the server's work are resolved.
 
         If no problem remains, log that git works again.
         """
@@ -112,7 +114,7 @@ class TroubleLog:
         struct.pack_into("=Q", self._memory, 8 * concern, mask)
 
 
-# Saves no time, but all callers need the same instance: its memory is shared between processes.
+# Cached so that all callers get the same instance, whose memory is shared between processes.
 @lru_cache(maxsize=64)
 def trouble_log(root: Path) -> TroubleLog:
     """Return the log of git problems for the site at `root`.

@@ -1,8 +1,8 @@
 """Search for files that differ from the last commit.
 
-git reads each file whose size or times differ from its index. After a site was copied to another folder, this
-is true for all files. git then updates the times in the index, and this updated index is cached for the next
-start.
+git reads each file whose size or times differ from those in its index. After a site was copied to another
+folder, the times of all files differ, so git reads all files and updates the times in the index. This updated
+index is cached for the next start.
 """
 
 import os
@@ -21,7 +21,7 @@ from server.storage.git.repository import Repository, Staged, git_folder, prefix
 
 # These options prevent a diff from running programs: external diffs, converters, git in submodules.
 _DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
-STATUS_OPTIONS = (  # options with which `git status` lists everything not committed
+STATUS_OPTIONS = (  # options for `git status` to list everything that is not committed
     "--porcelain",
     "-z",
     "--no-renames",
@@ -31,14 +31,14 @@ STATUS_OPTIONS = (  # options with which `git status` lists everything not commi
 )
 INDEX_PREFIX = "git-index"  # file name prefix of cached indexes
 _MAX_NEW_FILES = 20_000  # At most this many untracked files are listed.
-_MAX_PATH_ARGUMENTS = 200  # With more paths, git compares all files.
+_MAX_PATH_ARGUMENTS = 200  # If there are more paths, git compares all files.
 
 
 def changed_paths(
     root: Path, paths: Collection[str] | None = None, cache: Path | None = None
 ) -> frozenset[str]:
-    """Return those of the `paths` that differ from the last commit. If `paths` is None, check all tracked
-    files.
+    """Return those of the `paths` that differ from the last commit. If `paths` is None, all tracked files are
+    checked.
 
     The index with updated times is cached in the folder `cache`. Return an empty set if there is no commit or
     no index, or if a git filter can't be disabled. Raises GitError if git fails or times out, or if the index
@@ -67,8 +67,8 @@ def changed_paths(
 def _cached_index(index: Path, cache: Path | None) -> Path | None:
     """Return the path at which a copy of the given index, with updated times, is cached.
 
-    Return None without an index or cache folder. A cached index can be used in any working tree, because git
-    ignores its entries for files whose times differ.
+    Return None if there is no index or no cache folder. A cached index can be used in any working tree,
+    because git ignores the index entries of files whose times differ.
     """
     mark = file_mark_of(index)
     if cache is None or mark is None:
@@ -112,8 +112,8 @@ def _keep(index: Path, cached: Path) -> None:
 def uncommitted_changes(root: Path, paths: Collection[str], cache: Path | None = None) -> list[FileChange]:
     """Return the differences between the last commit and the files in the folders `paths`, sorted by path.
 
-    Untracked files are included, but ignored files are not. A file that was moved and is similar enough is
-    reported as renamed. Raises CommitError and GitError.
+    Untracked files are included, but ignored files are not. A moved file is reported as renamed if its
+    content is similar enough to the old file. Raises CommitError and GitError.
     """
     filters = filter_names(root)
     place = git_folder(root)
@@ -150,7 +150,8 @@ def _changes_in(output: str) -> Iterator[FileChange]:
 
 
 def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
-    """Return those of the `paths` whose content, on disk or in git's index, is not in the last commit.
+    """Return those of the `paths` whose content is different from the last commit, either on disk or in git's
+    index.
 
     This runs the repository's filters. Raises CommitError.
     """
@@ -163,10 +164,10 @@ def uncommitted_paths(root: Path, paths: Collection[str]) -> frozenset[str]:
 
 
 def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
-    """Return those of the `paths` that were edited, but that `git status` omits.
+    """Return those of the `paths` that were edited although `git status` does not report them.
 
-    It omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`. Raises
-    CommitError.
+    `git status` omits files that were marked with `git update-index --assume-unchanged` or `--skip-worktree`.
+    Raises CommitError.
     """
     full = {repository.full(path): path for path in paths}
     output = os.fsdecode(git_as_owner(repository.top, "ls-files", "-v", "-s", "-z"))
@@ -184,8 +185,8 @@ def hidden_edits(repository: Repository, paths: Collection[str]) -> set[str]:
 
 
 def staged_in_place_of(repository: Repository, paths: Iterable[str]) -> set[str]:
-    """Return files that were staged with `git add`, are not in HEAD, and prevent the creation of files at
-    `paths`.
+    """Return files that prevent the creation of files at `paths`, because they were staged with `git add`.
+    Files in HEAD are not returned.
 
     For example, a staged file `a/b` prevents the creation of a file `a`, and a staged file `a` prevents the
     creation of `a/b`.

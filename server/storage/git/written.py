@@ -1,4 +1,5 @@
-"""Comparison of written files with the files on disk, and with what other people have committed since.
+"""Comparison of a written file with the file on disk, and with the versions that other people have committed
+since the write.
 
 While a write is waiting to be committed, other people may commit changes to the same file. The functions
 determine whether the write must still be committed.
@@ -18,7 +19,7 @@ from server.storage.git.command import git_as_owner, git_or_fail
 from server.storage.git.refs import are_commits
 from server.storage.git.repository import Repository, Staged
 
-MISSING = ""  # in place of a digest, for a file that does not exist
+MISSING = ""  # used instead of a digest if the file does not exist
 # If more commits than this changed a file, their versions are not compared with the digests.
 MAX_COMPARED_COMMITS = 50
 
@@ -39,7 +40,7 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """Relation between a write to a file and the commits of this file by others since then."""
+    """How the versions of a file that others have committed since a write relate to the write."""
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -49,7 +50,7 @@ class ByOthers(Enum):
 def committed_by_others(
     repository: Repository, path: str, content: bytes | Path | None, basis: Basis, head: str
 ) -> ByOthers:
-    """Return what other people have committed to a file since Bifolio wrote `content` to it.
+    """Determine what other people have committed to a file since Bifolio wrote `content` to the file.
 
     If the file on disk still has this content, return NOTHING_NEWER. `head` is the id of the checked-out
     commit. Raises CommitError and GitError.
@@ -57,7 +58,8 @@ def committed_by_others(
     root = repository.root
     if not basis.commit or basis.commit == head or is_on_disk(root / path, content):
         return ByOthers.NOTHING_NEWER
-    if not head or not are_commits(root, basis.commit):  # The commit may be gone after a rewrite of history.
+    # The commit may be gone because history was rewritten.
+    if not head or not are_commits(root, basis.commit):
         return ByOthers.NOTHING_NEWER
     since = ("--end-of-options", f"{basis.commit}..{head}")
     commits = git_or_fail(root, "log", "--format=%H", *since, "--", path).split()
@@ -78,7 +80,8 @@ def committed_by_others(
 def _digests(repository: Repository, commit: str, path: str, version: Staged | None) -> set[str]:
     """Return the digests that a file's version in a commit can have had on disk.
 
-    The file on disk may have been as in git's database, or as git checks it out.
+    The version is compared both as it is stored in git and as git checks it out, because the replaced file
+    could have had either form.
     """
     if version is None:
         return {MISSING}
@@ -90,7 +93,7 @@ def _digests(repository: Repository, commit: str, path: str, version: Staged | N
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Return whether a file on disk has a version that the write replaced."""
+    """Whether a file on disk has one of the versions that the write replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
@@ -98,7 +101,7 @@ def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
 
 
 def store_blob(root: Path, path: str, content: bytes | Path) -> str:
-    """Store the content of the file at `path` in git as a blob, and return its id.
+    """Store `content` in git as a blob for the file at `path`, and return the blob's id.
 
     The git filters that are configured for this path are applied.
     """
@@ -115,8 +118,8 @@ def store_blob(root: Path, path: str, content: bytes | Path) -> str:
 def is_on_disk(file: Path, content: bytes | Path | None) -> bool:
     """Whether a file on disk has the given content.
 
-    If `content` is a path, compare with the file at that path. If it is None, return whether `file` is
-    missing.
+    If `content` is a path, the file is compared with the file at that path. If `content` is None, return True
+    if `file` is missing.
     """
     try:
         if content is None:

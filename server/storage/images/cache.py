@@ -1,9 +1,9 @@
-"""Cache of the dimensions, hash and resized variants (formats) of each image, so each image is read only
-once.
+"""Cache of the width and height, hash and resized variants (formats) of each image, so that each image is
+read only once.
 
-The cache finds an image by its file signature. It can be deleted at any time. The method `make` creates the
-resized variants of an image. It is called immediately for an upload, and by a background job for image files
-that were copied into the folder.
+The cache finds an image by the signature of its file. The cache can be deleted at any time. The method `make`
+creates the resized variants of an image. It is called immediately for an upload. For image files that were
+copied into the folder, a background job calls it.
 """
 
 import os
@@ -52,7 +52,8 @@ BACKOFFS_S = (1.0, 10.0, 60.0, 300.0)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The dimensions and the cache key of an image. The dimensions are None if the file is not an image.
+    """The width and height of an image, and its key in the cache. The width and height are None if the file
+    is not an image.
 
     `key` is the hash under which the resized variants (formats) are stored. It is "" if the image needs no
     resized variants or can't be resized.
@@ -69,7 +70,7 @@ _Known = tuple[Signature, ImageSize | None, str]
 
 
 class ImageCache:
-    """Cache of images for the site at `root`. Their resized variants (formats) are in `folder`.
+    """Cache of images for the site at `root`. The resized variants (formats) are stored in `folder`.
 
     The paths that are passed to methods are relative to content/uploads/.
     """
@@ -87,30 +88,30 @@ class ImageCache:
         self._load()
 
     def read_ahead(self, source: Path, ending: str) -> None:
-        """Measure and hash an image file that will later be linked into content/uploads/, and cache the
-        result.
+        """Measure and hash an image file before it is linked into content/uploads/, and cache the result.
 
-        `ending` is its file name extension. This runs before the site's write lock is acquired, because
-        hashing is slow.
+        `ending` is the image's file name extension. This method is called before the site's write lock is
+        acquired, because hashing is slow.
         """
         try:
             with source.open("rb") as file:
                 mark = file_mark(os.fstat(file.fileno()))
                 picture = read_picture(file, ending)
-        except (OSError, ValueError):  # The file will be read after it is linked.
+        except (OSError, ValueError):  # The file will be read after it was linked.
             return
         if picture.key:
             with suppress(OSError):
-                os.utime(self.folder / picture.key)  # Protects the formats from `sweep`.
+                os.utime(self.folder / picture.key)  # `sweep` must not delete the variants.
         with self._lock:
             self._read_ahead[mark] = ending.lower(), picture, time.monotonic()
             while len(self._read_ahead) > MAX_READ_AHEAD_IMAGES:
                 self._read_ahead.popitem(last=False)
 
     def facts(self, inside: str) -> tuple[ImageSize | None, dict[str, Any] | None]:
-        """Return the dimensions of an image, and its resized variants (formats) as the API returns them.
+        """Return an image's width and height, and its resized variants (formats) in the form in which the API
+        returns them.
 
-        Each is None if it is not known yet.
+        Each of the two results is None if it is not known yet.
         """
         image_size, key = self._look(inside)
         if not key:
@@ -118,15 +119,15 @@ class ImageCache:
         return image_size, cached_formats(self.folder, key, compose(inside))
 
     def picture(self, inside: str, signature_: Signature) -> Picture | None:
-        """Return what is cached about an image, or None if the signature of its file is not `signature_` any
-        more.
-        """
+        """Return what is cached about an image, or None if the file's signature is no longer `signature_`."""
         self._look(inside)
         cached = self._known.get(inside)
         return Picture(cached[1], cached[2]) if cached and cached[0] == signature_ else None
 
     def wanting(self, file: Document) -> bool:
-        """Whether an image's resized variants (formats) must still be created or added to its document."""
+        """Whether an image's resized variants (formats) have not been created yet, or have not been added to
+        its document yet.
+        """
         inside = _inside(file)
         image_size, key = self._look(inside)
         if not key or image_size is None:
@@ -139,7 +140,7 @@ class ImageCache:
     def make(self, inside: str) -> bool:
         """Create the resized variants (formats) of an image.
 
-        Return False if the image can't be resized, or if this is not possible at this time.
+        Return False if the image can't be resized at all, or can't be resized at present.
         """
         _, key = self._look(inside)
         try:
@@ -152,10 +153,11 @@ class ImageCache:
         return done
 
     def make_from(self, key: str, ending: str, open_file: Callable[[], IO[bytes]]) -> bool:
-        """Create the resized variants (formats) of the image that has this key. `open_file` opens the image.
+        """Create the resized variants (formats) of the image with this key. `open_file` is a function that
+        opens the image.
 
-        Return False if this is not possible at this time. Raises UnscalableError if the image can't be
-        resized.
+        Return False if the image can't be resized at present. Raises UnscalableError if the image can never
+        be resized.
         """
         if not key or time.monotonic() < self._failures_of(key)[1]:
             return False
@@ -171,7 +173,7 @@ class ImageCache:
         return True
 
     def mark(self) -> int:
-        """Return a number that changes when any process creates resized variants, and when all of them are
+        """Return a number that changes whenever a process creates resized variants, and when all variants are
         deleted.
         """
         try:
@@ -183,8 +185,8 @@ class ImageCache:
         return self._failures_of(key)[0] <= len(BACKOFFS_S)
 
     def file_of(self, inside: str, images: Mapping[str, Document]) -> Path | None:
-        """Return the file with one resized variant of an image, such as `small_a.png`, or None if it does not
-        exist.
+        """Return the file that contains one resized variant of an image, such as `small_a.png`, or None if it
+        does not exist.
         """
         format_ = format_of(inside)
         if format_ is None or format_[1] not in images:
@@ -193,11 +195,11 @@ class ImageCache:
         return self.checked_file(key, format_[0], format_[1]) if key else None
 
     def checked_file(self, key: str, name: str, inside: str) -> Path | None:
-        """Return the file with one resized variant of an image, after a check that it is not damaged.
+        """Check that the file with one resized variant of an image is not damaged, and return the file.
 
         `name` is the variant's name, such as "small". The file is hashed again only if its mark has changed.
-        If it is damaged, all variants of the image are discarded, so that they will be created again. After
-        an unrelated error, such as too many open files, nothing is discarded.
+        If the file is damaged, all variants of the image are discarded, so that they will be created again.
+        After an unrelated error, such as too many open files, nothing is discarded.
         """
         file = format_file(self.folder, key, name, inside)
         try:
@@ -219,15 +221,15 @@ class ImageCache:
         return file
 
     def sweep(self, files: Iterable[Document]) -> int:
-        """Delete the resized variants that have not been used for a long time.
+        """Delete resized variants that have not been used for a long time.
 
-        `files` are the site's media. Return the number of images whose variants were deleted.
+        `files` contains the site's media. Return the number of images whose variants were deleted.
         """
         return sweep_formats(self.folder, lambda: {self._last_key(_inside(file)) for file in files})
 
     def _last_key(self, inside: str) -> str:
-        """Return the key for an image's resized variants. If the file can't be read now, return its last
-        known key.
+        """Return the key under which an image's resized variants are stored. If the image can't be read now,
+        return the last known key.
         """
         key = self._look(inside)[1]
         cached = self._known.get(inside)
@@ -249,7 +251,8 @@ class ImageCache:
             cached = self._known.get(inside)
             if cached is None or cached[0] != signature_:
                 with self._open(inside) as file:
-                    status = os.fstat(file.fileno())  # Before reading, when the file may change.
+                    # Taken before reading, because the file may change while it is being read.
+                    status = os.fstat(file.fileno())
                     signature_ = signature(status)
                     picture = self._picture_of(file, file_mark(status), posixpath.splitext(inside)[1])
                 cached = signature_, picture.size, "" if picture.key in self._unscalable else picture.key
@@ -260,11 +263,11 @@ class ImageCache:
         return cached[1], cached[2]
 
     def _picture_of(self, file: BufferedReader, mark: FileMark, ending: str) -> Picture:
-        """Return what `read_ahead` has cached about an image. If there is nothing, measure and hash the image
-        now.
+        """Return what `read_ahead` has cached about an image. If nothing is cached, measure and hash the
+        image now.
 
-        The cached result is found by the file's mark. The signature contains the ctime, which changes
-        whenever a hard link is created. A result is valid for READ_AHEAD_TTL_S seconds.
+        The cached result is found by the file's mark, not by its signature, because creating a hard link
+        changes the ctime in the signature. A result is valid for READ_AHEAD_TTL_S seconds.
         """
         with self._lock:
             cached = self._read_ahead.get(mark)
@@ -273,9 +276,7 @@ class ImageCache:
         return read_picture(file, ending)
 
     def _open(self, inside: str) -> BufferedReader:
-        """Open an image. Raises OSError if it is a symbolic link to a target outside the folder
-        content/uploads/.
-        """
+        """Open an image. Raises OSError if the image is a link to a file outside content/uploads/."""
         return open_ordinary(self.root, f"{UPLOADS}/{inside}")
 
     def _failures_of(self, key: str) -> tuple[int, float]:
@@ -287,8 +288,8 @@ class ImageCache:
         self._failures[key] = (count + 1, time.monotonic() + pause)
 
     def _forget_key(self, inside: str, key: str) -> None:
-        """Record that the image with this key can't be resized, so that no attempt is made until its content
-        changes.
+        """Record that the image with this key can't be resized. It is not tried again until the image's
+        content changes.
         """
         with self._lock:
             self._unscalable.add(key)
@@ -321,7 +322,7 @@ def _inside(file: Document) -> str:
 
 
 def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
-    """Return an image's dimensions.
+    """Return an image's width and height.
 
     Return None if the file name extension or the content is not that of an image.
     """
@@ -332,7 +333,7 @@ def size_of_image(file: BinaryIO, ending: str) -> ImageSize | None:
 
 
 def read_picture(file: IO[bytes], ending: str) -> Picture:
-    """Return an image's dimensions, and its hash if resized variants must be created.
+    """Return an image's width and height, and its hash if resized variants must be created.
 
     Raises OSError and ValueError.
     """

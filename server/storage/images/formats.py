@@ -1,7 +1,7 @@
-"""Resized variants (formats) of images. They are created once for each content.
+"""Resized variants (formats) of images. They are created once for each image content.
 
-They are stored in .bifolio/formats/, in a folder named after the hash of the image, and can be deleted at any
-time. For each site, only one image at a time is resized, in a separate process (`scale`).
+The variants are stored in .bifolio/formats/, in a folder that is named after the hash of the image. They can
+be deleted at any time. In each site, only one image at a time is resized, in a separate process (`scale`).
 """
 
 import hashlib
@@ -29,8 +29,8 @@ from server.storage.images.kinds import kilobytes
 from server.storage.images.sizes import FORMATS, MAX_DECODED_PIXELS
 from server.storage.write_lock import WriteLock
 
-MAX_CPU_S = 20  # limit on the processor time for one image
-TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on the elapsed time for one image
+MAX_CPU_S = 20  # limit on processor time per image
+TIMEOUT_S = 1.5 * MAX_CPU_S  # limit on elapsed time per image
 LOCK_TIMEOUT_S = TIMEOUT_S
 RETENTION_S = 30 * 86_400.0  # Resized variants that were not used for this time are deleted.
 _RECORD_FILE = "formats.json"
@@ -48,25 +48,25 @@ log = logging.getLogger("bifolio")
 
 
 class UnscalableError(Exception):
-    """Error if an image can't be resized, because it is damaged or decoding it would take too much time or
-    memory.
+    """Raised if an image can't be resized, because it is damaged or because decoding it would take too much
+    time or memory.
     """
 
 
 def key_of(file: IO[bytes]) -> str:
     """Return the key under which an image's resized variants are stored.
 
-    It is the hash of the image's bytes.
+    The key is the hash of the image's bytes.
     """
     file.seek(0)
     return hashlib.file_digest(cast(BufferedReader, file), "sha256").hexdigest()[:32]
 
 
 def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None:
-    """Return the resized variants (formats) of an image, as the API returns them.
+    """Return the resized variants (formats) of an image in the form in which the API returns them.
 
-    Return None if they have not been created yet. `key` is the hash of the image, and `inside` its path
-    relative to content/uploads/.
+    Return None if the variants have not been created yet. `key` is the hash of the image, and `inside` its
+    path relative to content/uploads/.
     """
     try:
         return described_formats(read_record(folder, key), inside)
@@ -75,10 +75,10 @@ def cached_formats(folder: Path, key: str, inside: str) -> dict[str, Any] | None
 
 
 def read_record(folder: Path, key: str) -> dict[str, Any]:
-    """Return the width, height, size in bytes and digest of each resized variant of an image, by variant
-    name.
+    """Return the record of an image's resized variants: the width, height, size in bytes and digest of each
+    variant, by the variant's name.
 
-    Raises OSError if the variants have not been created yet, and ValueError if this record is damaged.
+    Raises OSError if the variants have not been created yet, and ValueError if the record is damaged.
     """
     record = read_checked(folder / key / _RECORD_FILE)
     return {name: entry for name, entry in record.items() if name in FORMATS}
@@ -103,7 +103,7 @@ def digest_of(path: Path) -> str:
 
 
 def described_formats(record: Mapping[str, Mapping[str, int]], inside: str) -> dict[str, Any]:
-    """Convert the record of an image's resized variants to the form that the API returns (`formats`).
+    """Convert the record of an image's resized variants to the form in which the API returns it (`formats`).
 
     `inside` is the image's path relative to content/uploads/.
     """
@@ -148,7 +148,7 @@ def make_formats(folder: Path, key: str, file: IO[bytes], ending: str) -> None:
 
 
 def discard_record(folder: Path, key: str) -> None:
-    """Delete the record of an image's resized variants because they are damaged.
+    """Delete the record of an image's resized variants because the variants are damaged.
 
     They will be created again.
     """
@@ -188,7 +188,8 @@ def sweep_formats(folder: Path, find_needed: Callable[[], Set[str]]) -> int:
 
 
 def _run_scaling(file: IO[bytes], folder: str, ending: str) -> bytes:
-    """Run the process that resizes an image, and return its output. It writes the variants to `folder`.
+    """Run the process that resizes an image and writes the variants to `folder`. Return the output of the
+    process.
 
     Raises UnscalableError if the image caused a failure, and OSError for other failures.
     """
@@ -232,9 +233,10 @@ def _format_json(name: str, entry: Mapping[str, int], inside: str) -> dict[str, 
 
 
 def format_of(inside: str) -> tuple[str, str] | None:
-    """Split the path of a resized variant into the variant's name and the image's path.
+    """Split the path of a resized variant into the variant's name and the path of the original image.
 
-    For example, `a/small_b.png` becomes (`small`, `a/b.png`). Return None for other paths.
+    For example, `a/small_b.png` becomes (`small`, `a/b.png`). Return None if the path is not that of a
+    variant.
     """
     folder, file = posixpath.split(inside)
     name, _, rest = file.partition("_")

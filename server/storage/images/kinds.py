@@ -14,7 +14,7 @@ PICTURE_ENDINGS = (*MEASURED_ENDINGS, ".svg")
 
 @dataclass(frozen=True, slots=True)
 class ImageSize:
-    """An image's width and height in pixels, after rotating it as its EXIF data requires."""
+    """An image's width and height in pixels, after the image was rotated according to its EXIF data."""
 
     width: int
     height: int

@@ -1,4 +1,4 @@
-"""Dimensions of an image. They are read from the header of the file, without decoding the image."""
+"""Width and height of an image. They are read from the header of the file, without decoding the image."""
 
 from collections.abc import Callable
 from typing import IO, cast
@@ -43,11 +43,11 @@ def measure(file: IO[bytes], ending: str) -> ImageSize | None:
 
 
 class _Head:
-    """Wrapper for an open file, from which at most `most` bytes can be read. After that, reading raises
+    """Wrapper for an open file that allows reading at most `most` bytes in total. After that, reading raises
     ValueError.
 
-    Without this limit, a crafted header that is as long as the file and consists of many parts could slow
-    down the server.
+    Without this limit, a crafted header that consists of many parts and is as long as the whole file could
+    slow down the server.
     """
 
     def __init__(self, file: IO[bytes], most: int) -> None:
@@ -64,9 +64,10 @@ class _Head:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation of an image, if it is stored before the pixels in the file.
+    """Return the EXIF orientation of an image if it is stored before the pixels in the file.
 
-    For a PNG, Pillow's own method would decode the whole image, to search for EXIF data after the pixels.
+    Pillow's own method is not used, because for a PNG it would decode the whole image to search for EXIF data
+    after the pixels.
     """
     return int(Image.Image.getexif(image).get(_ORIENTATION_TAG, 1))
 

@@ -35,8 +35,8 @@ _INTERPOLATED_MODES = {"1": "L", "P": "RGBA", "PA": "RGBA"}
 
 
 def scale(file: IO[bytes], folder: Path, ending: str, most: int) -> dict[str, dict[str, int]]:
-    """Write an image's resized variants to `folder`. Return the width, height and size in bytes of each, by
-    name.
+    """Write an image's resized variants to `folder`. Return the width, height and size in bytes of each
+    variant, by the variant's name.
 
     Raises OSError if the file is not an image or has more than `most` pixels. For a damaged file, Pillow may
     raise any exception.
@@ -74,7 +74,7 @@ def _decode(file: IO[bytes], ending: str, most: int) -> tuple[tuple[int, int], I
 
 
 def _reduce(image: Image.Image, largest: tuple[int, int]) -> Image.Image:
-    """Shrink an image to about twice the dimensions of the largest variant, by averaging pixels.
+    """Shrink an image by averaging pixels, until it is about twice as large as the largest variant.
 
     This is faster than resampling the whole image.
     """

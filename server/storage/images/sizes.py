@@ -1,5 +1,5 @@
-"""Dimensions of the resized variants (formats) of images, and the rule that determines which images
-have any.
+"""Maximum width and height of each resized variant (format), and the rule that determines which images get
+resized variants.
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,10 @@ MAX_DECODED_PIXELS = 64_000_000  # Larger images are not resized, except JPEGs.
 
 
 def needs_formats(image_size: ImageSize | None, ending: str) -> bool:
-    """Whether an image is larger than the smallest variant, and its type and dimensions allow resizing.
+    """Whether resized variants must be created for an image: it is larger than the smallest variant, and its
+    type and dimensions allow resizing.
 
-    `ending` is its file name extension.
+    `ending` is the image's file name extension.
     """
     if image_size is None or ending.lower() not in SCALED_ENDINGS:
         return False

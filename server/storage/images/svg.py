@@ -1,7 +1,7 @@
-"""Dimensions of an SVG drawing. They are read from the beginning of the file.
+"""Width and height of an SVG drawing. They are read from the beginning of the file.
 
-Expat parses only the `svg` tag, and loads nothing from outside the file. XML entities must be short and must
-not contain other entities, because nested entities could exhaust the memory.
+The XML parser Expat parses only the `svg` tag, and loads nothing from outside the file. XML entities must be
+short and must not contain other entities, because nested entities could exhaust the memory.
 """
 
 import math
@@ -29,7 +29,7 @@ _PIXELS_PER_UNIT = {
 
 
 class _EndError(Exception):
-    """Exception that stops the parser, because the `svg` tag is complete or the file can't be an SVG
+    """Raised to stop the parser, because the `svg` tag is complete or because the file can't be an SVG
     drawing.
     """
 
