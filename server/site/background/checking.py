@@ -1,9 +1,9 @@
-"""Background search for problems that a change to one file causes or resolves in other files.
+"""Background search for problems in other files that were caused or resolved by a change to one file.
 
-For example, after a document was deleted, relations to it have no target. If a second file is added that
-contains the same document, one of the two files has a problem. Most changes have no such effects, so only the
-changed documents are checked. If a document was added or deleted, all documents are searched for relations to
-it. In a large site, this is slow, so it runs in a separate process.
+For example, if a document was deleted, relations to the document have no target. If a second file is added
+that contains the same document, one of the two files has a problem. Most changes have no such effects, so
+only the changed documents are checked. If a document was added or deleted, all documents are searched for
+relations to it. In a large site, this search is slow, so it runs in a separate process.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ from server.site.site import Site
 from server.storage.media import media_key
 from server.storage.read import parsed
 
-MAX_LOCAL_DOCUMENTS = 200  # Up to this many changed documents are checked in this process.
+MAX_LOCAL_DOCUMENTS = 200  # If at most this many documents have changed, they are checked in this process.
 # If a site has at most this many versions of documents, it is checked in this process, which takes up to 60
 # ms.
 MAX_LOCAL_VERSIONS = 2_000
@@ -47,7 +47,7 @@ Problems = tuple[tuple[Problem, ...], tuple[Problem, ...]]  # new problems, reso
 class CheckChanges(Job):
     """Job that reports problems that changes have caused or resolved in other files.
 
-    It runs after a change, when the site has not changed again for one interval.
+    After a change, the job waits until the site has not changed for one interval. Then it runs.
     """
 
     name = "check"
@@ -59,9 +59,9 @@ class CheckChanges(Job):
         self._checked = self._newest = site.state.snapshot
 
     def run(self, context: JobContext) -> float:
-        """Find the problems that were caused or resolved since the last run of the job, and report them.
+        """Find the problems that were caused or resolved since the last check, and report them.
 
-        Do nothing if the site has changed within the last interval.
+        If the site has changed within the last interval, do nothing.
         """
         snapshot, before = self._site.state.snapshot, self._checked
         is_at_rest, self._newest = snapshot is self._newest, snapshot
@@ -74,8 +74,8 @@ class CheckChanges(Job):
 
 
 def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
-    """Return the problems between documents that exist only in the snapshot `after`, and those only in
-    `before`.
+    """Return two lists of problems that involve several documents: the problems that exist only in the
+    snapshot `after`, and the problems that exist only in the snapshot `before`.
     """
     removed, added = _changed_versions(before, after)
     keys = {key for document in (*removed, *added) for key in _keys(document)}
@@ -86,7 +86,7 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
         moved = set()
         removed, added = (removed, added) if is_small else ([], [])
     elif versions > MAX_LOCAL_VERSIONS and (moved or not is_small):
-        pack = partial(_pack, (before, removed), (after, added))  # No variable may hold the packed data.
+        pack = partial(_pack, (before, removed), (after, added))  # No variable may refer to the packed data.
         return run_in_process(_find_packed_problems, root, pack(), moved, timeout_s=PROCESS_TIMEOUT_S)
     return _find_problems(root, (before, removed), (after, added), moved)
 
@@ -95,7 +95,8 @@ def compare(root: Path, before: Snapshot, after: Snapshot) -> Problems:
 class _PackedChange:
     """Two snapshots and the difference between them, serialized for another process.
 
-    If both snapshots have the same schema, `before` is None, because it can be computed from `after`.
+    If both snapshots have the same schema, `before` is None, because the older snapshot can be computed from
+    `after`.
     """
 
     before: PackedSnapshot | None
@@ -115,8 +116,8 @@ def _find_packed_problems(root: Path, change: _PackedChange, moved: set[Key]) ->
     """Deserialize two snapshots, and call `_find_problems` with them. This function runs in a separate
     process.
 
-    If both snapshots have the same schema, the old one is computed from the new one and the changed
-    documents.
+    If both snapshots have the same schema, the older snapshot is computed from the newer snapshot and the
+    changed documents.
     """
     new, _ = unpack_snapshot(change.after)
     added = [new.tables[key[0]].versions[key[1:]] for key in change.added]
@@ -153,8 +154,9 @@ def _find_problems(
 ) -> Problems:
     """Return the new problems and the resolved problems between documents in two snapshots.
 
-    Each snapshot is given with the versions that are only in this snapshot. These versions are checked, and
-    all documents that refer to a key in `moved`, which contains the documents that were added or deleted.
+    Each snapshot is passed together with the document versions that exist only in this snapshot. These
+    versions are checked. All documents that refer to a key in `moved` are checked, too. `moved` contains the
+    keys of documents that were added or deleted.
     """
     (old, removed), (new, added) = before, after
     gone = {document.path for document in removed} - {document.path for document in added}

@@ -17,7 +17,7 @@ class FollowLog(Job):
     """Job in each worker that applies the changes that other workers have appended to the change log.
 
     Some changes must be included in every response. If this job has not applied such a change yet, the next
-    request does.
+    request applies it first.
     """
 
     name = "follow-log"
@@ -33,7 +33,7 @@ class FollowLog(Job):
 
 
 class CommitWrites(Job):
-    """Job that commits those writes that were not already committed while their requests were processed."""
+    """Job that commits writes which were not committed while their requests were being processed."""
 
     name = "commit"
     failure = "writes can't be committed"
@@ -48,7 +48,9 @@ class CommitWrites(Job):
 
 
 class SweepState(Job):
-    """Job that deletes unused resized variants of images (formats) and expired sessions in `.bifolio/`."""
+    """Job that deletes unused data in `.bifolio/`: resized variants of images (formats), and expired
+    sessions.
+    """
 
     name = "sweep"
     failure = "unused files can't be deleted from .bifolio/"
@@ -67,8 +69,8 @@ class SweepState(Job):
 class ScalePictures(Job):
     """Job that creates the resized variants (formats) of images that were copied into content/uploads/.
 
-    It searches for images without resized variants only after a change to the site's media, or to the folder
-    that contains the variants.
+    The job searches for images without resized variants only after a change to the site's media, or to the
+    folder that contains the variants.
     """
 
     name = "scale"
@@ -77,7 +79,7 @@ class ScalePictures(Job):
     def __init__(self, site: Site, timing: Timing) -> None:
         self._site, self._pause_s = site, timing.scale_s
         self.backoff = Backoff(timing.scale_s)
-        # media in which all images have resized variants
+        # the media when all images last had resized variants
         self._complete_media: Mapping[str, Any] | None = None
         self._mark = 0
 
@@ -95,6 +97,6 @@ class ScalePictures(Job):
                 log.exception("the image %s can't be scaled", path)
         site.image_cache.save()
         self._mark = site.image_cache.mark()
-        if not site.unscaled():  # An image is skipped if an upload is being processed that contains it.
+        if not site.unscaled():  # An image that is being uploaded is skipped.
             self._complete_media = media
         return self._pause_s

@@ -1,8 +1,8 @@
-"""Function calls in a separate process, so that slow functions do not block requests.
+"""Calls of functions in a separate process, so that slow functions do not block requests.
 
-The process is started as a new program and not forked, because forking a process with several threads copies
-locks that no thread would release. Therefore the function must be defined at module level, and its arguments
-are pickled.
+The process is started as a new program instead of being forked. If a process with several threads were
+forked, the child process could contain locks that no thread would ever release. For this to work, the
+function must be defined at module level, and its arguments are pickled.
 """
 
 import gc
@@ -28,9 +28,9 @@ _IMPORT_FOLDER = Path(__file__).resolve().parents[3]  # The new process imports 
 def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: float) -> Result:
     """Call a function in a separate process that has a lower priority. Return the function's result.
 
-    The function must be defined at module level. If an argument, such as a packed snapshot, has no other
-    references, its memory is freed after it was sent. Raises TimeoutError after `timeout_s` seconds, and
-    ChildProcessError if the function fails.
+    The function must be defined at module level. If the caller keeps no reference to an argument, such as a
+    packed snapshot, the argument's memory is freed as soon as it was sent. Raises TimeoutError after
+    `timeout_s` seconds, and ChildProcessError if the function fails.
     """
     path = os.pathsep.join(filter(None, (str(_IMPORT_FOLDER), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
@@ -69,7 +69,8 @@ def run_in_process(work: Callable[..., Result], *arguments: Any, timeout_s: floa
 
 def _main() -> None:
     results = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # Printed text must not be mixed into the result.
+    # Text that the function prints must not be mixed into the result.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICENESS)
     end_with_parent()

@@ -1,4 +1,4 @@
-"""Input for the checks of a site: its documents, and the files in its folders."""
+"""Input for the checks of a site: the site's documents, and the files in its folders."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from server.write.renaming.renames import MAX_COMMITS, Rename, find_renames
 
 @dataclass(frozen=True)
 class Audit:
-    """The documents in a site and the files in its folders, as input for checks. Each part is computed on
-    first use.
+    """The documents in a site and the files in its folders, as input for checks. Each part is computed when
+    it is first used.
     """
 
     root: Path
@@ -45,7 +45,7 @@ class Audit:
 
     @cached_property
     def claims(self) -> Mapping[str, Claim]:
-        """Return, by path, which document each file contains according to its path.
+        """Return which document each file should contain according to its path.
 
         A claim consists of the content type, the name, the locale and the status. Files that belong to no
         content type are omitted.
@@ -55,9 +55,9 @@ class Audit:
 
     @cached_property
     def claimed(self) -> frozenset[Key]:
-        """Return the keys of all documents for which there is a file with a matching name.
+        """Return the keys of all documents for which a file with a matching name exists.
 
-        The file may be unreadable.
+        The file itself may be unreadable.
         """
         return frozenset((claim.type.uid, claim.document_id) for claim in self.claims.values())
 
@@ -68,7 +68,9 @@ class Audit:
 
     @cached_property
     def broken(self) -> tuple[Document, ...]:
-        """Return the documents in files that can't be served, with those of their values that can be read."""
+        """Return the documents in files that can't be served. Each document contains only the values that can
+        be read.
+        """
         types, broken = self.snapshot.schema.types, []
         for path in sorted(self.claims.keys() - self.documents.keys()):
             claim, (tree, _) = self.claims[path], parsed(self.root, path)
@@ -80,8 +82,8 @@ class Audit:
 
     @cached_property
     def renames(self) -> Mapping[Key, Rename]:
-        """Return which documents and media files were renamed, in past commits or in git's index, by their
-        old key.
+        """Return which documents and media files were renamed, either in past commits or in git's index. The
+        renames are returned by the old key.
         """
         log, head = CommitLog(self.root, cache_folder(self.root)), head_commit(self.root)
         if not head:
@@ -93,8 +95,8 @@ class Audit:
 
     @cached_property
     def names(self) -> Mapping[str, KnownWords]:
-        """Return the words that relations can use to refer to documents and media files, by uid of the
-        content type.
+        """Return the words with which relations can refer to documents and media files, by uid of the content
+        type.
         """
         tables = self.snapshot.tables.items()
         ids = {uid: KnownWords(key[0] for key in table.versions) for uid, table in tables}
@@ -105,13 +107,14 @@ class Audit:
         return self.snapshot.schema.content_types
 
     def position(self, path: str, at: KeyPath) -> Position | None:
-        """Return the position of a value in the file at `path`. `at` is the path of keys to the value.
+        """Return the position of a value in the file at `path`. `at` contains the keys that lead to the
+        value.
 
-        If the value is missing, return the position of the nearest value that should contain it.
+        If the value is missing, return the position of the nearest enclosing value.
         """
         return nearest(parsed(self.root, path)[1], at)
 
 
 def is_upload(path: str) -> bool:
-    """Whether a file is a media file or the description of one."""
+    """Whether a file is a media file or the description of a media file."""
     return path.startswith(f"{UPLOADS}/")

@@ -1,4 +1,6 @@
-"""Check that the content of all media files that are stored in a bucket exists there."""
+"""Check that the content of media files in a bucket exists. The check covers all media files whose content is
+stored in a bucket.
+"""
 
 from collections.abc import Iterator
 
@@ -10,7 +12,7 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def missing_objects(site: Site) -> Iterator[Problem]:
-    """Yield a problem for each media file whose object is missing from the bucket or has a different size.
+    """Yield a problem for each media file whose object in the bucket is missing or has the wrong size.
 
     All objects in the bucket are listed, with one request per thousand objects. Raises BucketError.
     """

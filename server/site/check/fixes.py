@@ -1,12 +1,14 @@
-"""Automatic fixes that require no decision by a person (`bifolio check --fix`). They change files minimally.
+"""Automatic fixes that require no decision by a person (`bifolio check --fix`). They change files as little
+as possible.
 
 - If a document's file lacks a documentId, the id is copied from the file for another locale or status.
-- A mistyped value of an enumeration is corrected if only one correct value is similar.
-- In rich text (blocks), the string "null" becomes null if null was meant.
-- An unusual spelling of a relation or media path, such as a path with slashes, becomes the usual spelling. It
-  must lead to exactly one document or file. A mistyped one is corrected if only one target is similar.
-- If the target of a relation was renamed in git, the relation gets the new name.
-- If a key is repeated, the earlier one is removed.
+- A mistyped value of an enumeration is corrected if it is similar to only one allowed value.
+- In rich text (blocks), the string "null" is replaced by null if null was meant.
+- If a relation or media path has an unusual spelling, such as a path with slashes, it is replaced by the
+  usual spelling. The unusual spelling must match exactly one document or file. A mistyped relation or media
+  path is corrected if it is similar to only one document or file.
+- If the target of a relation was renamed in git, the relation is changed to the new name.
+- If a key is repeated, the earlier key is removed.
 
 Files that belong to a content type with `options.files` may also be used by a site generator. In these files,
 only repeated keys are fixed.
@@ -50,7 +52,7 @@ from server.write.context import Context
 
 @dataclass(frozen=True, slots=True)
 class KeyFix:
-    """Replacement of one mistyped word, a key or a value, in site.yaml or a schema."""
+    """Correction of one mistyped word (a key or a value) in site.yaml or a schema."""
 
     path: str
     at: KeyPath
@@ -64,7 +66,7 @@ class KeyFix:
 
 
 def find_key_fixes(root: Path, problems: Iterable[Problem]) -> tuple[KeyFix, ...]:
-    """Return fixes for those of the `problems` that are mistyped words in site.yaml and schemas."""
+    """Return corrections for those `problems` that are mistyped words in site.yaml and schemas."""
     config_problems = [problem for problem in problems if problem.rule in ("settings", "schema")]
     paths = {problem.path for problem in config_problems} & {FILE, *schema_paths(root)}
     found = (fix for path in sorted(paths) for fix in _file_fixes(root, path))
@@ -92,7 +94,7 @@ def _fix(file: ConfigFile, at: KeyPath, old: str, new: str | None) -> Iterator[K
 
 
 def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
-    """Return writes that replace the mistyped words. All other bytes in the files stay the same.
+    """Return writes that replace the mistyped words in files. All other bytes in these files stay the same.
 
     Raises ConflictError or StorageError if a file can't be read.
     """
@@ -102,15 +104,18 @@ def key_fix_writes(root: Path, fixes: Iterable[KeyFix]) -> list[Write]:
 
 
 def apply_key_fixes(fixes: Iterable[KeyFix], context: Context) -> None:
-    """Add the corrected site.yaml and schemas to the changeset of a write (see `Site.write`)."""
+    """Add the corrected site.yaml and schemas to the changeset of a write.
+
+    This function is passed to `Site.write` as `prepare`.
+    """
     _put_key_fixes(fixes, context.changeset)
 
 
 def repair_configuration(root: Path, fixes: Iterable[KeyFix]) -> None:
-    """Correct mistyped words in a site.yaml or schema that is so broken that the site can't be opened.
+    """Correct mistyped words if site.yaml or a schema is so broken that the site can't be opened.
 
-    Like an edit by hand, the change is not committed: the settings for commits can't be read. Raises any
-    exception from the journal.
+    The corrections stay uncommitted, because the settings for commits can't be read. Raises any exception
+    from the journal.
     """
     journal = Journal(root, state_folder(root))
     with journal.writing():
@@ -129,8 +134,8 @@ def _put_key_fixes(fixes: Iterable[KeyFix], changeset: Changeset) -> None:
 
 
 def _replace_word(text: str, fix: KeyFix) -> str:
-    """Replace the mistyped word in a file's text. Return the text unchanged if the word is not where it was
-    found.
+    """Replace the mistyped word in a file's text. If the word is no longer at its position, return the text
+    unchanged.
     """
     line, column, value = fix.position
     is_key = fix.at[-1] == fix.old
@@ -152,11 +157,12 @@ FIXABLE_RULES = frozenset({"dangling", "missing-id", REPEATED, "value"})
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Replacement of one value in a file. `old` is "" if the value is missing, and `new` is the new value.
+    """Replacement of one value in a file. `old` is the old value, or "" if the value is missing, and `new` is
+    the new value.
 
-    A fix for a repeated key instead removes the earlier key, which is on line `line` and has the value `old`.
-    If `what` is not empty, it describes the problem better than the problem's own message. If `certain` is
-    not set, the fix is only a suggestion.
+    A fix for a repeated key is different: it removes the earlier key, which is on line `line` and has the
+    value `old`. If `what` is not empty, it describes the problem better than the problem's own message. If
+    `certain` is False, the fix is only a suggestion.
     """
 
     document: Document
@@ -179,9 +185,10 @@ class Fix:
 
 
 def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
-    """Return the fixes that are certain, without suggestions. `problems` are the problems found in the files.
+    """Return the fixes that are certain, but not the suggestions. `problems` contains the problems that were
+    found in the files.
 
-    Repeated keys are fixed only in files for which `problems` contains one.
+    Repeated keys are fixed only in files for which `problems` contains such a problem.
     """
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]
@@ -189,10 +196,10 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
 
 
 def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[Fix]:
-    """Return the fixes and the suggestions for the files at `paths`. If `paths` is None, all files are
-    checked.
+    """Return the fixes and the suggestions for the files at `paths`, or for all files if `paths` is None.
 
-    In that case, repeated keys are not fixed, because every file would have to be read again to find them.
+    If `paths` is None, repeated keys are not fixed, because all files would have to be read again to find
+    them.
     """
     fixes = [
         Fix(audit.documents[path], ("documentId",), "", written, "missing-id")
@@ -211,9 +218,9 @@ def possible_fixes(audit: Audit, paths: Collection[str] | None = None) -> list[F
 
 
 def _fix_repeated(audit: Audit, paths: Collection[str]) -> Iterator[Fix]:
-    """Yield fixes that remove the earlier values of repeated keys.
+    """Yield fixes that remove the earlier occurrences of repeated keys.
 
-    The last value stays, because Bifolio and site generators use only that one.
+    The last occurrence stays, because it is the only one that Bifolio and site generators use.
     """
     broken = {document.path: document for document in audit.broken}
     for path in sorted(paths):
@@ -265,8 +272,8 @@ def _fix_spelling(audit: Audit, document: Document, type_: Type, tree: Tree, pat
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """The document or media file that a relation means: its correct name, and the fields `what` and `certain`
-    of `Fix`.
+    """The document or media file to which a relation is meant to refer. It contains the correct name, and the
+    fields `what` and `certain` of `Fix`.
     """
 
     name: str
@@ -277,7 +284,7 @@ class _Target:
 def _canonical(audit: Audit, document: Document, attribute: Attribute, entry: Tree) -> _Target | None:
     """Return the correct spelling of one entry in a relation or media attribute.
 
-    Return None if the spelling is already correct, or if it is unknown which target the entry means.
+    Return None if the spelling is already correct, or if the entry does not match exactly one target.
     """
     if not isinstance(entry, str) or is_null(entry):
         return None
@@ -304,10 +311,10 @@ def _spellings(document: Document, text: str) -> tuple[str, str]:
 
 
 def _media(audit: Audit, document: Document, text: str) -> str | None:
-    """Return the upload path of the only media file that `text` can mean, as a path in the site or beside the
-    document.
+    """Return the upload path of the media file to which `text` refers. `text` can be a path in the site or a
+    path relative to the document's folder.
 
-    Return None if there is no such file or more than one.
+    Return None if no media file or more than one media file matches.
     """
     candidates = {
         path.removeprefix(f"{UPLOADS}/").removeprefix("uploads/")
@@ -327,10 +334,11 @@ def _is_known(audit: Audit, type_: Type, document_id: str) -> bool:
 
 
 def _document(audit: Audit, document: Document, type_: Type, text: str) -> str | None:
-    """Return the id of the only document that `text` can mean, as a path in the site or beside the document.
+    """Return the id of the document to which `text` refers. `text` can be a path in the site or a path
+    relative to the document's folder.
 
-    The path may omit the folder and the file name extension. Return None if there is no such document or more
-    than one.
+    The path may omit the folder and the file name extension. Return None if no document or more than one
+    document matches.
     """
     found = set()
     for path in _spellings(document, text.strip()):
@@ -344,12 +352,13 @@ def _document(audit: Audit, document: Document, type_: Type, text: str) -> str |
 
 
 def _other_id(audit: Audit, name: str, type_: Type, text: str) -> _Target | None:
-    """Return the document that is meant by an id for which no document exists.
+    """Return the document that was probably meant by an id that does not exist.
 
-    This is the new id if the document was renamed, or else a similar id.
+    If the document was renamed, this is the document with the new id. Otherwise it is a document with a
+    similar id.
     """
     if (type_.uid, text) in audit.claimed:
-        return None  # The id is correct, but its file can't be read.
+        return None  # The id is correct, but the document's file can't be read.
     return _renamed_target(audit, name, (type_.uid, text)) or _suggested_target(audit, (type_.uid, text))
 
 
@@ -369,7 +378,7 @@ def _suggested_target(audit: Audit, key: Key) -> _Target | None:
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """The fixes that were applied, and the files that could not be changed, each with the reason."""
+    """The fixes that were applied, and the files that could not be changed with the reason for each."""
 
     fixes: tuple[Fix | KeyFix, ...]
     refused: Mapping[str, str]
@@ -384,8 +393,9 @@ class Repair:
 
 
 def apply_fixes(repair: Repair, context: Context) -> FixResult:
-    """Add the files with the fixes to the changeset of a write (see `Site.write`). Return which fixes were
-    applied.
+    """Add the fixed files to the changeset of a write, and return which fixes were applied.
+
+    This function is passed to `Site.write` as `prepare`.
     """
     by_path: dict[str, list[Fix]] = defaultdict(list)
     for fix in repair.fixes:
@@ -414,7 +424,7 @@ def apply_fixes(repair: Repair, context: Context) -> FixResult:
 
 
 def _refuse_changed(tree: Tree, fix: Fix) -> None:
-    """Raise LookupError if a file no longer contains the value that a fix would replace."""
+    """Raise LookupError if a file no longer contains the value that a fix is to replace."""
     for key in fix.at[:-1]:
         tree = tree[key]
     has_key = fix.at[-1] in tree if isinstance(tree, dict) else True

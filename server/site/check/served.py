@@ -1,7 +1,7 @@
-"""Checks of a site while it is being served. They run on request, while other requests continue, and are
-cached.
+"""Checks of a site while the site is being served. A check runs on request, while other requests continue.
+Its result is cached.
 
-Checking a large site takes seconds of processor time. Therefore only one check at a time runs, in a separate
+Checking a large site takes seconds of processor time. Therefore only one check runs at a time, in a separate
 process that uses only a small share of the processor time.
 """
 
@@ -35,9 +35,10 @@ PROCESS_TIMEOUT_S = 60.0
 # Checks repeat at this interval even without known changes, because changes to files that belong to no
 # content type are not detected.
 RECHECK_INTERVAL_S = 2.0
-# A check that takes less time than this is repeated after each change. After a longer one, there is a pause.
+# A check that takes less time than this is repeated after each change. After a longer check, there is a
+# pause.
 QUICK_CHECK_S = 0.5
-# As long as no changes are known, the pause is this multiple of the time that the check took.
+# If no changes are known, the pause is this many times as long as the check.
 REST_FACTOR = 20
 BACKOFF_S = 15.0  # pause after a failed check
 
@@ -58,9 +59,9 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A problem, the document in the file that has the problem, and a safe fix if there is one.
+    """A problem, the document in the problem's file, and a safe fix if there is one.
 
-    `uid` is the document's content type. It is "" if the file belongs to no content type.
+    `uid` is the document's content type, or "" if the file belongs to no content type.
     """
 
     problem: Problem
@@ -76,8 +77,8 @@ class Found:
 class Check:
     """Result of a check of a site.
 
-    `applied` is a number that identifies the checked state (`Site.applied`). `more` is the number of problems
-    that are omitted because there are more than MAX_PROBLEMS.
+    `applied` identifies the state that was checked (`Site.applied`). At most MAX_PROBLEMS problems are
+    included. `more` is the number of further problems.
     """
 
     found: tuple[Found, ...]
@@ -87,10 +88,10 @@ class Check:
 
 
 class Checks:
-    """Checks of a site while it is being served. The last result is cached. Thread-safe.
+    """Checks of a site while the site is being served. The last result is cached. Thread-safe.
 
-    `join` must return the current snapshot together with the users, because relations to users are checked,
-    too.
+    `join` must return the current snapshot together with the users, so that relations to users can be
+    checked, too.
     """
 
     def __init__(self, site: Site, join: Callable[[], Snapshot]) -> None:
@@ -102,10 +103,10 @@ class Checks:
         self._changed = threading.Condition()
 
     def current(self, seconds: float) -> tuple[Check, bool]:
-        """Return the result of the last check, and whether the site has stayed the same since then.
+        """Return the result of the last check, and whether the site is unchanged since that check.
 
-        If a check is due, start it, and wait for up to `seconds` until it has finished. Raises BusyError if
-        there is no result, because the first check takes longer than that.
+        If a new check is due, start the check, and wait up to `seconds` for it to finish. Raises BusyError if
+        there is no result yet because the first check takes longer.
         """
         deadline = time.monotonic() + seconds
         with self._changed:
@@ -122,10 +123,10 @@ class Checks:
         return result, result.applied == self.site.applied
 
     def _begin_if_due(self) -> bool:
-        """Start a check if one is due. Return whether the caller should wait for the check that is running
-        now.
+        """Start a check if one is due. Return whether the caller should wait for the check that is currently
+        running.
 
-        Requires the lock.
+        The caller must hold the lock.
         """
         if self._running:
             return True
@@ -174,10 +175,11 @@ def check_packed(
 def check(
     root: Path, settings: Settings, snapshots: tuple[Snapshot, Snapshot], known: Iterable[Problem]
 ) -> tuple[tuple[Found, ...], int]:
-    """Check a site. Return its problems, and how many further problems are omitted because of MAX_PROBLEMS.
+    """Check a site. Return its problems, and the number of problems that were omitted because there are more
+    than MAX_PROBLEMS.
 
-    `snapshots` are the snapshot without users and the snapshot with users. `known` are problems that are
-    already known because they concern a single file.
+    `snapshots` contains the snapshot without users and the snapshot with users. `known` contains the problems
+    in single files, which have already been found.
     """
     snapshot, joined = snapshots
     audit = Audit(root, settings, snapshot)

@@ -1,4 +1,6 @@
-"""Check of a whole site: site.yaml and schemas, each content file, and problems between files."""
+"""Check of a whole site: site.yaml, the schemas, each content file, and all problems that involve several
+files.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,8 +44,7 @@ from server.write.context import values_of
 
 
 def duplicate_values(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file in which a unique attribute has a value that another document already
-    has.
+    """Yield a problem for each file in which a unique attribute has the same value as in another document.
 
     Only documents in the same locale are compared.
     """
@@ -71,7 +72,8 @@ def _shared(
 def _position_of_value(audit: Audit, path: str, name: str, value: Any) -> Position | None:
     """Return the position of an attribute's value in the file at `path`.
 
-    `name` is the path to the attribute with dots, without the indexes of list items, such as `blocks.title`.
+    `name` is the name of the attribute, preceded by the names of enclosing attributes and separated by dots,
+    such as `blocks.title`. It contains no list indexes.
     """
     tree, positions = parsed(audit.root, path)
     named = [at for at in positions if ".".join(k for k in at if isinstance(k, str)) == name]
@@ -92,9 +94,10 @@ def _value(tree: Any, at: KeyPath) -> Any:
 
 
 def unequal_locales(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file with a value that must be the same in all locales, but is different.
+    """Yield a problem for each file in which an attribute that must be the same in all locales has a
+    different value.
 
-    The values in the document's first locale are considered correct.
+    The value in the document's first locale is treated as the correct value.
     """
     order = {locale: i for i, locale in enumerate(audit.settings.locales.available)}
     for type_ in audit.types:
@@ -109,7 +112,7 @@ def unequal_locales(audit: Audit) -> Iterator[Problem]:
 
 
 def _versions(audit: Audit, type_: Type, order: dict[str, int]) -> Iterator[list[Document]]:
-    """Yield the published versions of each document that has several, sorted by the order of the site's
+    """Yield the published versions of each document that has several, sorted in the order of the site's
     locales.
 
     Drafts are omitted, because their values may differ between locales until they are published.
@@ -137,7 +140,7 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
 
 # --- survey ---------------------------------------------------------------------------------------
 
-# Each function yields one kind of problem between files.
+# Each function yields one kind of problem that involves several files.
 AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
     find_unclaimed,
     duplicate_values,
@@ -153,11 +156,11 @@ AUDITS: tuple[Callable[[Audit], Iterator[Problem]], ...] = (
 class Survey:
     """Result of a check of a whole site: the problems, and how many files were checked.
 
-    - `fixable` is the number of values that can be fixed automatically. `fixed` are the fixes that were
+    - `fixable` is the number of values that can be fixed automatically. `fixed` contains the fixes that were
       applied.
-    - `key_fixes` are fixes for site.yaml and schemas. They are included in `fixable`.
+    - `key_fixes` contains fixes for site.yaml and schemas. They are included in `fixable`.
     - `fixes` contains the safe fixes for documents, by problem.
-    - `unseen` is a sentence about what could not be checked, or "".
+    - `unseen` is a sentence that states what could not be checked, or "".
     - `site` and `audit` are None if site.yaml or a schema is so broken that no document could be read.
     """
 
@@ -209,7 +212,7 @@ def _change_of(fix: KeyFix) -> str:
 
 
 def survey_site(site: Site, *, translations: bool = False) -> Survey:
-    """Check all files of a site that is already loaded. With `translations`, also report missing
+    """Check all files of a site that is already loaded. If `translations` is set, also report missing
     translations.
     """
     audit = Audit(site.root, site.state.settings, site.state.snapshot)
@@ -221,10 +224,10 @@ def survey_site(site: Site, *, translations: bool = False) -> Survey:
 def look_at(
     audit: Audit, problems: Iterable[Problem], joined: Snapshot, *, translations: bool = False
 ) -> Survey:
-    """Check the documents and files in `audit`. With `translations`, also report missing translations.
+    """Check the documents and files in `audit`. If `translations` is set, also report missing translations.
 
-    `problems` are problems that are already known because they concern a single file. `joined` is the
-    snapshot including users.
+    `problems` contains the problems in single files, which have already been found. `joined` is the snapshot
+    including users.
     """
     found = {_with_position(audit.root, problem): None for problem in problems}
     for find in (*AUDITS, *((find_untranslated,) if translations else ())):

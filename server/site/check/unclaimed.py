@@ -1,5 +1,5 @@
-"""Search for files in content folders that are not served as documents. Each problem states the likely
-reason.
+"""Search for files in content folders that are not served as documents. Each reported problem states the
+likely reason.
 """
 
 import os.path
@@ -41,7 +41,7 @@ def find_unclaimed(audit: Audit) -> Iterator[Problem]:
 def _should_be_claimed(audit: Audit, path: str) -> bool:
     """Whether a file at this path is expected to be a document.
 
-    Files in the folders of a site generator are not always expected to be documents.
+    In the folders of a site generator, only files with certain extensions are expected to be documents.
     """
     if all(t.files for t in audit.types):
         read = (*MARKDOWN, *(os.path.splitext(p)[1] for t in audit.types for p in t.files))
@@ -56,9 +56,9 @@ def _should_be_claimed(audit: Audit, path: str) -> bool:
         return False
     endings = {os.path.splitext(p)[1] for p in patterns}
     if os.path.basename(path).lower() == "readme.md" and not endings.intersection(MARKDOWN):
-        return False  # This file documents a folder of data files.
-    # In this case, the site's top folder is the site generator's folder. It also contains files of Bifolio
-    # and of the repository.
+        return False  # This file describes a folder with data files.
+    # If this is true, the site's root folder is the site generator's folder. It also contains files for
+    # Bifolio and for the repository.
     if around == [""]:
         return "/" in path and not path.startswith("content-types/") and path.endswith(tuple(endings))
     return path.endswith((*MARKDOWN, *endings))
@@ -107,8 +107,8 @@ MAX_COPY_DURATION = timedelta(minutes=1)
 
 
 def file_names(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each file whose name looks like a translation, but that is served as a separate
-    document.
+    """Yield a problem for each file whose name looks like that of a translation, although the file is served
+    as a separate document.
 
     For example, `fog.de.md` looks like a translation of `fog.md`. It is served as a document with the id
     `fog.de` if its content type is not localized, or if the site does not have the locale `de`.
@@ -134,7 +134,7 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each file without a documentId if the file for another locale or status contains
     one.
 
-    The two files are served as two documents.
+    Without the documentId, the two files are served as two documents.
     """
     for path, (written, other) in written_ids(audit).items():
         what = (
@@ -145,10 +145,10 @@ def missing_ids(audit: Audit) -> Iterator[Problem]:
 
 
 def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
-    """Return the documentId that each file should contain, by path, for files without one.
+    """Return the missing documentIds: for each file without a documentId, the id that it should contain and
+    the path of another file.
 
-    It is copied from the file with the same name for another locale or status. The second value is the path
-    of that file.
+    The other file has the same name but is for another locale or status. The id is copied from it.
     """
     named: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for path, document in audit.documents.items():
@@ -165,7 +165,7 @@ def written_ids(audit: Audit) -> Mapping[str, tuple[str, str]]:
 
 
 def orphans(audit: Audit) -> Iterator[Problem]:
-    """Yield a problem for each document that exists in another locale, but not in the default locale."""
+    """Yield a problem for each document that exists in some locale, but not in the default locale."""
     default = audit.settings.locales.default
     fixed = written_ids(audit)
     suggestions = Suggestions()
@@ -221,9 +221,9 @@ def _sibling(audit: Audit, path: str, locale: str) -> str:
 
 
 def _counterpart(audit: Audit, path: str, locale: str) -> str | None:
-    """Return the path of the file with the same name for another locale, or None if there is none.
+    """Return the path of the file with the same name for another locale, or None if no such file exists.
 
-    The file need not contain a valid document.
+    The file does not have to contain a valid document.
     """
     stem = os.path.splitext(_sibling(audit, path, locale))[0]
     names = (f"{stem}{draft}{ending}" for draft in ("", ".draft") for ending in ENDINGS)

@@ -1,6 +1,6 @@
 """Check of relations to users.
 
-It requires the accounts database, which is not part of a git clone.
+The check requires the accounts database, which is not part of a git clone.
 """
 
 from server.auth.accounts import Accounts
@@ -16,9 +16,9 @@ ACCOUNTS_FILE = f"{STATE_FOLDER}/accounts.db"
 
 
 def join_users(site: Site) -> tuple[Snapshot, str]:
-    """Return the site's snapshot together with its users.
+    """Return the site's snapshot together with its users, and a sentence.
 
-    Also return a sentence about the relations to users if they can't be checked, or "".
+    The sentence is "", or states that the relations to users can't be checked, and why.
     """
     snapshot, settings = site.state.snapshot, site.state.settings
     count = sum(1 for _ in related_to_users(snapshot))

@@ -1,5 +1,5 @@
-"""Commits that are created before their write changes files, so that the git remote can accept or reject
-them.
+"""Commits that are created before their write changes any files. The git remote can accept or reject such a
+commit first.
 """
 
 import time
@@ -20,10 +20,10 @@ def commit_ahead(
     base: str,
 ) -> Made:
     """Create a commit that changes `files` compared with the commit `base`. No branch or other ref points to
-    it yet.
+    the new commit yet.
 
-    `documents` are listed at the end of the commit message. If git ignores all the files, the result contains
-    no commit. The repository's hooks run. Raises CommitError.
+    `documents` contains the names that are listed at the end of the commit message. If git ignores all of the
+    files, the result contains no commit. The repository's hooks are run. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
     author = Person(by.name or person.name, by.email or person.email)

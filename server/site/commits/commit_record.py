@@ -1,4 +1,6 @@
-"""Update of the served state after a commit by this server: the committed files get new timestamps."""
+"""Update of the served state after this server has created a commit: the committed files get new timestamps,
+which are derived from the commit.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,11 +17,11 @@ from server.storage.git.written import is_on_disk
 def record_of_commit(
     contents: Contents, new: NewCommit, commit: str, changed: Tree, move_head: Callable[[], None]
 ) -> Record | None:
-    """Call `move_head`, which moves the branch to a new commit. Return a record with the files' new
-    timestamps.
+    """Call `move_head`, which moves the branch to a new commit. Return a record that contains the new
+    timestamps of the files.
 
-    `changed` are the files in the commit. Return None if no timestamp changes. Requires the write lock and
-    git's index lock.
+    `changed` contains the files in the commit. Return None if no timestamp changes. Requires the write lock
+    and git's index lock.
     """
     before = contents.git
     is_current = before.head is not None and not head_moved(contents.root, before)

@@ -1,6 +1,6 @@
 """Commits of writes through the API, if the site's settings require them (docs/history.md).
 
-A write is added to a queue before its response is sent. Later, it is committed without holding the site's
+A write is added to a queue before its response is sent, and is committed later, without holding the site's
 write lock. Normally, this still happens during the request. If git is busy or the settings delay commits, a
 background job (`server.site.background.jobs`) commits the write.
 """
@@ -65,11 +65,11 @@ INDEX_TIMEOUT_S = 1.0
 BACKOFF_S = 1.0  # After a failed commit, requests do not commit for this long; only the background job does.
 HOOK_RETRY_INTERVAL_S = 30.0  # If a hook rejects a commit, it is tried again after this time.
 REPOSITORY_CACHE_TTL_S = 5.0  # The location of the repository and its hooks are cached for this long.
-GC_INTERVAL_S = 600.0  # `git gc --auto` runs once in this time.
+GC_INTERVAL_S = 600.0  # `git gc --auto` runs at this interval.
 
 
 class Committer:
-    """The part of a site that commits its writes, which are in a commit queue until then.
+    """The part of a site that commits writes from the commit queue. The constructor receives these functions:
 
     - `locked` returns a context manager that holds the site's write lock and has applied all changes.
     - `append` appends a record to the change log. It requires the write lock.
@@ -95,7 +95,7 @@ class Committer:
         self._gc_at = time.monotonic()
         self._trouble = trouble_log(root)
         self._committed, self._write_again = committed, write_again
-        # when a commit that a hook has rejected is tried again, by name of the write
+        # the time when a commit that a hook has rejected is tried again, by the write's name
         self._refused: dict[str, float] = {}
 
     @property
@@ -146,18 +146,14 @@ class Committer:
                 self.queue.finish(name, joined.ready)
 
     def _head(self) -> str:
-        """Return the id of the checked-out commit. It may be newer than the replica's, if git has just
-        created a commit.
-        """
+        """Return the id of the checked-out commit. It may be newer than the commit that is being served."""
         try:
             return head_commit(self.root)
         except GitError:
             return self._replica.contents.git.committed.commit
 
     def extend(self, chain: Chain, writes: list[Write]) -> bool:
-        """Add a prepared write to a chain of writes. Return whether another write can be prepared on top of
-        it.
-        """
+        """Add a prepared write to a chain. Return whether another write can be prepared on top of it."""
         return chain.add(self._replica.contents, writes)
 
     def described(
@@ -165,7 +161,7 @@ class Committer:
     ) -> tuple[str, list[str]]:
         """Return the commit message for writes, and the names of the changed documents.
 
-        The names are not part of the message yet. They will be listed at its end.
+        The message does not contain these names yet. They will be appended to it later.
         """
         contents, chain = self._replica.contents, chain or Chain(self.root, self._replica.state.snapshot)
         documents = touched_documents(
@@ -181,7 +177,7 @@ class Committer:
         return self.queue.settle(self.root)
 
     def finish(self, name: str, *, at_once: bool = False) -> str:
-        """Commit a write from the queue, and all earlier writes. Return the id of the commit.
+        """Commit a write from the queue, and all earlier writes. Return the id of the write's commit.
 
         Return PENDING if the write will be committed later, and "" if it needs no commit. If `at_once` is
         set, the delay in the settings is ignored.
@@ -210,8 +206,8 @@ class Committer:
                 git_as_owner(self.root, "gc", "--auto", "--quiet")
 
     def _remove_left_lock(self) -> None:
-        """Remove git's index lock if it was left by a process of this server that was killed during a
-        commit.
+        """Remove git's index lock if a process of this server was killed during a commit and has left the
+        lock.
         """
         folder = self._replica.contents.git.folder
         if folder and may_be_left(folder):
@@ -275,7 +271,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge that changes no files, except those in `joined.beside`. Returns the same as
+        """Commit a merge. It may only change the files in `joined.beside`. The result is the same as for
         `finish`.
         """
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
@@ -287,12 +283,12 @@ class Committer:
         return self.finish(name, at_once=True)
 
     def prepare(self, new: NewCommit) -> Made:
-        """Create a commit on top of the commit `new.base`, but do not move the branch. Hooks must accept the
+        """Create a commit on top of the commit `new.base`, but do not move the branch. Hooks can reject the
         commit.
 
-        If `new.ready` is set, no commit is created. In that case, only check that git is not busy. The result
-        contains no commit if git ignores all the files. Raises CommitError if a hook rejects the commit or
-        git is busy.
+        If `new.ready` is set, no commit is created, but only a check is made that git is not busy. If git
+        ignores all of the files, the result contains no commit. Raises CommitError if a hook rejects the
+        commit or git is busy.
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
@@ -351,7 +347,7 @@ class Committer:
     def _try(self, repository: Repository, group: Group, *, by_git: bool) -> bool:
         """Commit a group of writes.
 
-        Return False if that was rejected, for example by a hook. It will be tried again later.
+        Return False if the commit was rejected, for example by a hook. The group will be tried again later.
         """
         name = group.last.name
         if time.monotonic() < self._refused.get(name, 0.0):
@@ -479,7 +475,7 @@ class Committer:
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
         """Return the id of the last commit if Bifolio created it for the same files. Otherwise return "".
 
-        This happens if a process of this server was killed immediately after a commit.
+        There is such a commit if a process of this server was killed immediately after it had committed.
         """
         if not head or not is_own_commit(repository, head, new.files):
             return ""
@@ -508,7 +504,7 @@ class Committer:
             yield
 
     def reverted(self) -> list[Write]:
-        """Return writes that restore the files whose uncommitted writes a git command has overwritten.
+        """Return writes that restore files if a git command has overwritten the uncommitted writes to them.
 
         Requires the write lock. Raises CommitError and GitError.
         """
@@ -531,8 +527,8 @@ class Committer:
     def _note_differing(
         self, repository: Repository, group: Group, paths: Collection[str], before: str, commit: str
     ) -> None:
-        """Log and keep the writes whose files on disk differ from what was written. Raises CommitError and
-        OSError.
+        """Log the writes whose files on disk differ from what was written, and save their contents. Raises
+        CommitError and OSError.
         """
         if commit:
             self._log_lost_writes(repository, group, paths, before, commit)

@@ -14,7 +14,7 @@ from server.storage.git.written import MISSING, Basis
 
 @dataclass(slots=True)
 class Group:
-    """Writes by the same author that will become one commit."""
+    """Writes by the same author that will be committed together in one commit."""
 
     writes: list[Pending] = field(default_factory=list)
 
@@ -64,9 +64,9 @@ def due(pending: list[Pending], after: timedelta, now: float) -> list[Group]:
     """Return the groups of writes that must be committed now, in order. `after` is the delay in the settings.
 
     Normally, all waiting writes by one author become one commit. They become several commits if another
-    author has written the same file in between. A commit waits for earlier commits that contain the same
-    files. A merge, and a commit that a request asked for, are each committed immediately and not together
-    with other writes.
+    author has written to the same file in between. A commit must wait for earlier commits that contain the
+    same files. A merge is committed immediately and separately from other writes. The same applies to a
+    commit that a request asked for.
     """
     groups: list[Group] = []
     for write in pending:

@@ -1,5 +1,5 @@
-"""Commit messages: what a write has changed, and at the end, who sent it and which documents it has
-changed.
+"""Commit messages. A message states what a write has changed. Its last lines list who sent the write and
+which documents it has changed.
 """
 
 import re
@@ -23,7 +23,7 @@ from server.storage.store import Store
 MAX_TITLE_CHARS = 60  # Longer titles are truncated in messages.
 MAX_LISTED_DOCUMENTS = 50  # If there are more documents, the message contains only their number.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
-# Lines that begin like our trailers, and the scissors line after which git ignores trailers.
+# Matches lines that begin like Bifolio's trailers, and the scissors line after which git ignores trailers.
 _TRAILER_LIKE = re.compile(r"^(?=bifolio-|\S+ -+ >8 -+$)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -32,13 +32,13 @@ class Authorship:
     """Author of a write, and the commit message in the request, if there is one.
 
     These functions are called with the result of the write:
-    - `addressed` returns the documents in the request as (uid, id). The message mentions only these
-      documents. If `addressed` is None, the message mentions all documents that the write has changed.
+    - `addressed` returns the (uid, id) of each document that the request refers to. The message mentions only
+      these documents. If `addressed` is None, the message mentions all documents that the write has changed.
     - `joined` returns the merge that is committed with the write.
-    - `describe` returns the message if the request contains none.
+    - `describe` returns the message to use if the request contains none.
 
-    `keep` returns a context manager around the write, which saves the replaced files for undo. `source` is
-    where the write came from (`server.site.change.Origin`).
+    `keep` returns a context manager that surrounds the write and saves the replaced files for undo. `source`
+    is the source of the change (`server.site.change.Origin`).
     """
 
     actor: str
@@ -56,22 +56,23 @@ class Authorship:
 
 
 def keeping(writes: Collection[Write], by: Authorship) -> AbstractContextManager[None]:
-    """Return a context manager that saves the old contents of the files that are replaced in its block, for
-    undo.
+    """Return a context manager that saves the old contents of the files that are replaced in its block. The
+    old contents are needed for an undo.
     """
     return by.keep(writes) if by.keep else nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A merge that is committed with a write. `base` is its first parent, and `joins` is its second parent.
+    """A merge that is committed with a write. `base` is the first parent of the merge commit, and `joins` is
+    its second parent.
 
     - `ready` is the id of the existing merge commit, or "". If `exact` is set, no other commit may be created
       instead.
-    - `changed` are all files that differ from the commit `base`, with their new versions.
-    - `at` is the time of the commit in seconds since 1970. If it is None, the time is read from git.
-    - `names` are other refs to set, with their commits.
-    - `beside` are files that the journal can't write. They are checked out together with the merge.
+    - `changed` contains all files that differ from the commit `base`, with their new versions.
+    - `at` is the time of the commit in seconds since 1970. If `at` is None, the time is read from git.
+    - `names` maps the names of other refs to the commits to which they must be set.
+    - `beside` contains files that the journal can't write. They are checked out together with the merge.
     - `move` is called after the files were written. It moves the branch, and returns whether that succeeded.
       If not, the branch is moved later.
     - `index` is the mark of git's index before the branch moves.
@@ -98,8 +99,8 @@ class Joined:
 class Touched:
     """A document that a write has changed, as described in the commit message.
 
-    `name` identifies it at the end of the message. `verb`, `kind` and `title` are for the sentence about it,
-    such as `Update article "Fog"`.
+    `name` identifies the document at the end of the message. `verb`, `kind` and `title` are parts of the
+    sentence about the document, such as `Update article "Fog"`.
     """
 
     key: Key
@@ -115,10 +116,10 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class _FileChange:
-    """One changed file of a document. `before` is the document before the write, and `document` after the
-    write.
+    """One changed file of a document. `before` is the document before the write, and `document` the document
+    after the write.
 
-    If the file was deleted, both are the last version.
+    If the file was deleted, both are the last version of the document.
     """
 
     write: Write
@@ -131,8 +132,8 @@ def touched_documents(
 ) -> list[Touched]:
     """Return the documents and media files that the given writes change.
 
-    Each is returned once, in the order of the first file. `entries` and `snapshot` are from before the
-    writes.
+    Each document is returned once, in the order of its first changed file. `entries` and `snapshot` are from
+    before the writes.
     """
     files: dict[Key, list[_FileChange]] = {}
     for write in writes:
@@ -187,7 +188,9 @@ def _verb(key: Key, changes: list[_FileChange], snapshot: Snapshot) -> str:
 
 
 def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> str:
-    """Return the commit message for one write, without the lines at its end that list actor and documents."""
+    """Return the commit message for one write, without the last lines, which list the actor and the
+    documents.
+    """
     if message := clean_message(by.message or (by.describe(result) if by.describe else "")):
         return message
     keys = by.addressed(result) if by.addressed else ()
@@ -196,7 +199,7 @@ def message_of(documents: Collection[Touched], by: Authorship, result: Any) -> s
 
 
 def summary(sentences: Collection[str]) -> str:
-    """Combine the messages of several writes into one commit message with a list."""
+    """Combine the messages of several writes into one commit message, which contains them as a list."""
     lines = list(dict.fromkeys(sentences))
     if len(lines) < 2:
         return "".join(lines) or "Update files"
@@ -206,8 +209,8 @@ def summary(sentences: Collection[str]) -> str:
 
 
 def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
-    """Append lines with the actor and the names of the documents to a message, as git trailers for
-    programs.
+    """Append lines with the actor and the names of the documents to a message. The lines are git trailers, so
+    programs can parse them.
     """
     trailers = [f"Bifolio-Actor: {_short(actor, 200)}"]
     trailers.extend(f"Bifolio-Document: {_short(name, 400)}" for name in dict.fromkeys(documents))
@@ -215,9 +218,9 @@ def with_trailers(message: str, actor: str, documents: Iterable[str]) -> str:
 
 
 def clean_message(message: str) -> str:
-    """Remove control characters from a commit message in a request.
+    """Remove control characters from the commit message in a request.
 
-    Lines that could be mistaken for the trailers that Bifolio appends are indented.
+    If a line could be mistaken for the trailers that Bifolio appends, the line is indented.
     """
     lines = (_CONTROL.sub(" ", line).rstrip() for line in message.splitlines())
     return _TRAILER_LIKE.sub(" ", "\n".join(lines).strip())

@@ -1,8 +1,8 @@
 """Detection of uncommitted writes that a git command has overwritten, so that they can be restored.
 
-`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index,
-including uncommitted writes. Once its response was sent, a write must not be lost, so the file is written
-again. Edits by people are preserved, even if they undo a write.
+`git reset --hard`, `git checkout PATH` and `git restore` overwrite files that differ from the index. These
+files can contain uncommitted writes. A write must not be lost after its response was sent, so Bifolio writes
+the file again. Edits by people are preserved, even if they undo a write.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,16 +29,16 @@ from server.storage.media import SIDECAR_SUFFIX
 
 
 def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
-    """Whether each file on disk still has the content that the given writes have written to it."""
+    """Whether all files on disk still have the contents from the given writes."""
     return all(is_on_disk(root / path, content) for path, content in contents_of(root, writes).items())
 
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file whose content on disk is neither the written content nor the served
-    content.
+    """Uncommitted writes to a file that was changed afterwards, and whose current content is not being served
+    yet.
 
-    `content` is the content that the last of these writes has written.
+    `content` is the content from the last of these writes.
     """
 
     content: bytes | Path | None
@@ -46,10 +46,10 @@ class Unseen:
 
 
 def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, Unseen]:
-    """Return the files that differ from what the uncommitted writes have written to them, by path.
+    """Return, by path, the uncommitted writes whose files on disk have a different content now.
 
-    Files with the content that is currently served are omitted: they were read again after the write, so the
-    difference is an edit by a person.
+    A file is omitted if its current content is already being served. In this case, the file was read again
+    after the write, so the difference is an edit by a person.
     """
     group = Group(list(pending))
     unseen = {
@@ -65,8 +65,8 @@ def unseen_writes(contents: Contents, pending: Iterable[Pending]) -> dict[str, U
 def reverted_writes(repository: Repository, unseen: Mapping[str, Unseen]) -> list[Write]:
     """Return writes that restore the files that a git command has overwritten with an earlier version.
 
-    A file is omitted if others have committed the same content or a newer version. Raises CommitError and
-    GitError.
+    A file is omitted if other people have committed the same content or a newer version. Raises CommitError
+    and GitError.
     """
     root, head, writes = repository.root, repository.head(), []
     by_git = written_by_git(repository, list(unseen))
@@ -96,7 +96,7 @@ def _write(root: Path, path: str, content: bytes | Path | None) -> Write:
 
 
 def _shown_signature(contents: Contents, path: str) -> Signature | None:
-    """Return the signature that a file had when it was read for the served state, or None if it is not
+    """Return the signature that a file had when it was read for the served state, or None if the file is not
     served.
     """
     if entry := contents.entries.get(path):

@@ -1,4 +1,4 @@
-"""Preparation of a write: determines which files it changes, without writing any files."""
+"""Preparation of a write: determines which files the write changes, without writing any files."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -30,12 +30,12 @@ MAX_LOCKED_CPU_AT_LAST_S = 2.0
 
 
 class Arbiter(Protocol):
-    """Interface to the object that asks a git remote to accept each write, and then applies the write."""
+    """Interface to the arbiter, which asks a git remote to accept each write and then applies the write."""
 
     def write(
         self, by: Authorship, prepare: Prepare[Request, Result], request: Request
     ) -> tuple[State, Result, str]:
-        """Write files as described in `Site.write`, after the git remote has accepted the write."""
+        """Write files as `Site.write` does, but only after the git remote has accepted the write."""
 
     def commit(
         self,
@@ -44,21 +44,22 @@ class Arbiter(Protocol):
         documents: list[str],
         by: Authorship,
     ) -> str:
-        """Commit the current content of some files, after the git remote has accepted the commit.
+        """Commit the current contents of some files, after the git remote has accepted the commit.
 
-        `contents` returns this content. `documents` are listed at the end of the commit message.
+        `contents` returns these contents. `documents` contains the names that are listed at the end of the
+        commit message.
         """
 
     def agreeing(self, base: str, commit: str) -> AbstractContextManager[bool]:
-        """Context manager around the checkout of an existing commit. See the function `agreeing`."""
+        """Context manager: surrounds the checkout of an existing commit. See the function `agreeing`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeculativeWrite:
-    """A write that is prepared before the git remote has accepted earlier writes.
+    """A write that is prepared before the git remote has accepted the earlier writes.
 
-    It can be prepared several times, based on different writes. `first` contains the document versions on
-    which it was based the first time. `chain` contains the writes before it.
+    The write can be prepared several times, on top of different earlier writes. `first` contains the document
+    versions on which it was based the first time. `chain` contains the earlier writes.
     """
 
     first: FirstSeen = field(default_factory=FirstSeen)
@@ -73,7 +74,8 @@ def prepare_on(
     change: Preparation[Request, Result],
     ahead: SpeculativeWrite,
 ) -> Prepared[Result]:
-    """Call the change's `prepare` with a context for the given state. Return what it has prepared.
+    """Prepare a change: call its `prepare` function with a context for the given state, and return the
+    result.
 
     Raises any exception from `prepare`.
     """
@@ -97,18 +99,18 @@ def may_lock(prepared: Prepared[Result], *, is_last: bool) -> bool:
 
 
 def _seconds_spent() -> float:
-    """Return this thread's processor time plus the time that it has spent waiting for git commands, in
-    seconds.
+    """Return the processor time that this thread has used plus the time that it has waited for git commands,
+    in seconds.
     """
     return time.thread_time() + seconds_in_git()
 
 
 def agreeing(arbiter: Arbiter | None, base: str, commit: str) -> AbstractContextManager[bool]:
-    """Context manager around the checkout of an existing commit, which is based on the commit `base`.
+    """Context manager: surrounds the checkout of an existing commit, which is based on the commit `base`.
 
-    If a git remote must accept each write, it has accepted the commit when the block begins. If other commits
-    were pushed to the remote first, these are checked out instead, and the context manager yields False.
-    Raises RemoteError.
+    If the settings require that a git remote accepts each write, the remote has accepted the commit when the
+    block begins. If other people have pushed commits first, their commits are checked out instead of this
+    commit, and the context manager yields False. Raises RemoteError.
     """
     if arbiter:
         return arbiter.agreeing(base, commit)

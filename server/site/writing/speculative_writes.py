@@ -1,5 +1,5 @@
-"""Chains of writes. Each write is prepared on top of the writes before it, although these have not happened
-yet.
+"""Chains of writes. Each write is prepared on top of the writes before it, although these have not changed
+any files yet.
 """
 
 import time
@@ -28,11 +28,12 @@ Recent = Callable[[Type, str, str], Iterable[Document]]
 class Chain:
     """Writes that are prepared, but have not changed any files yet. Not thread-safe.
 
-    A chain provides the files as they will be after these writes, to changesets for further writes.
+    A changeset can use a chain instead of the files on disk. It then reads the files as they will be after
+    the writes in the chain.
     """
 
     def __init__(self, root: Path, begun: Snapshot) -> None:
-        """Create an empty chain. `begun` is the snapshot that is served now."""
+        """Create an empty chain. `begun` is the snapshot that is being served now."""
         self.begun, self.snapshot = begun, begun
         self.entries: dict[str, Entry | None] = {}
         self._contents: dict[
@@ -64,7 +65,7 @@ class Chain:
     def over(self, entries: Mapping[str, Entry], writes: Iterable[Write]) -> Mapping[str, Entry]:
         """Return the entries that the files in `writes` will have just before these writes, by path.
 
-        They come from this chain, or for files that the chain does not change, from `entries`.
+        If the chain changes a file, its entry comes from the chain, and otherwise from `entries`.
         """
         found = {write.path: self._before(entries, write) for write in writes}
         return {path: entry for path, entry in found.items() if entry}
@@ -73,8 +74,8 @@ class Chain:
         return self.entries[write.path] if write.path in self.entries else entries.get(write.path)
 
     def recent(self, recent: Recent) -> Recent:
-        """Return a function like `recent` (see `Context.recent`) that also yields versions that this chain
-        replaces.
+        """Return a function that yields recently replaced document versions, like `recent` (see
+        `Context.recent`). It also yields the versions that the writes in this chain will replace.
         """
         return partial(self._recent, recent)
 
@@ -87,8 +88,8 @@ class Chain:
     def add(self, contents: Contents, writes: Collection[Write]) -> bool:
         """Add a write to the chain.
 
-        Return False if no other write can be prepared on top of it, because it changes media, schemas or
-        symbolic links.
+        Return False if no further write can be prepared on top of this write, because it changes media,
+        schemas or symbolic links.
         """
         store = contents.store
         if contents.links or any(not _is_document(store, write) for write in writes):
@@ -115,11 +116,11 @@ def _is_document(store: Store, write: Write) -> bool:
 
 
 def as_written(root: Path, writes: Iterable[Write], written: Mapping[str, bytes | None]) -> list[Write]:
-    """Update writes that were prepared on top of other writes, after those other writes have changed their
+    """Update writes that were prepared on top of earlier writes, after the earlier writes have changed their
     files.
 
-    `written` contains the files that these other writes have changed. Raises ConflictError if one of them has
-    changed since then.
+    `written` contains the files that the earlier writes have changed, and their contents. Raises
+    ConflictError if one of these files has changed since then.
     """
     return [_rebase(root, write, written[write.path]) if write.path in written else write for write in writes]
 
