@@ -1,1 +1,1 @@
-"""Connections to a site's databases, which are SQLite files or in PostgreSQL, and transactions in them."""
+"""Connections and transactions for a site's databases, which are SQLite files or in PostgreSQL."""

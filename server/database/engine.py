@@ -22,7 +22,9 @@ class Cursor(Protocol):
 
     @property
     def description(self) -> Any:
-        """Return a tuple for each column. Its first item is the name of the column."""
+        """Return a sequence with one tuple for each column. The first item of each tuple is the column's
+        name.
+        """
 
     def fetchone(self) -> Any:
         """Return the next row that the statement has found, or None after the last row."""

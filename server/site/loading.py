@@ -271,16 +271,16 @@ def _read(store: Store, paths: list[str], readers: Readers | None) -> Iterator[t
 def _read_in_processes(
     store: Store, cores: int, parts: list[list[str]], nice: int
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Read lists of paths in forked processes, and yield their results (see `Readers`).
+    """Read the files in lists of paths in forked processes, and yield the results (see `Readers`).
 
-    The processes inherit the store, so only paths are sent to them.
+    The forked processes inherit the store, so only paths are sent to them.
     """
     with multiprocessing.get_context("fork").Pool(cores, _begin_reader, (store, nice)) as pool:
         yield from pool.imap_unordered(_read_in_child, parts)
 
 
 def _read_in_new_processes(store: Store, cores: int, parts: list[list[str]]) -> Iterator[tuple[bytes, bytes]]:
-    """Read lists of paths in newly started processes, and yield their results (see `Readers`).
+    """Read the files in lists of paths in newly started processes, and yield the results (see `Readers`).
 
     These processes have a lower priority than the processes that handle requests.
     """

@@ -74,7 +74,9 @@ class Overtaken(Exception):
 
 
 class Replica:
-    """The contents and the state of a site in one process. It can share a change log with other processes."""
+    """The contents and the state of a site in one process. Several processes can share a change log, from
+    which each process updates its own replica.
+    """
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents

@@ -59,7 +59,9 @@ class _Lease:
 
 
 class HostLease:
-    """This machine's lease on the site at `root`. On a local file system, its methods have no effect."""
+    """This machine's lease on the site at `root`. If the site is on a local file system, no lease is needed,
+    and the methods do nothing.
+    """
 
     def __init__(self, root: Path) -> None:
         self._root, self._path = root, root / STATE_FOLDER / FILE

@@ -93,8 +93,8 @@ class Journal:
         return count
 
     def sweep(self) -> None:
-        """Delete old files that were replaced more than a few seconds ago. Files that were edited are moved
-        to unsaved/.
+        """Delete the old files that were replaced more than a few seconds ago. Old files that another program
+        has edited are moved to unsaved/ instead.
 
         Does not require the site's write lock.
         """

@@ -187,8 +187,9 @@ class Store:
         return Entry(path, signature_, document, tuple(problems), beside=beside)
 
     def _stored_media(self, path: str, data: bytes, signature_: Signature) -> Entry | None:
-        """Parse the description of a media file whose content is in a bucket. Return None if the content is
-        on disk.
+        """Parse the description of a media file whose content is in a bucket.
+
+        If the media file's content is on disk, return None.
         """
         described = path.removesuffix(SIDECAR_SUFFIX)
         if described == path or not STORED_MARK.search(data):

@@ -22,10 +22,11 @@ LOCK_TIMEOUT_S = 10.0  # A worker that holds the lock longer than this is consid
 class WriteLock:
     """The write lock of the site at `root`. The file `path` contains the number of writes.
 
-    The write lock is a lock on the folder `root`, because the file may be read-only or may be deleted. While
-    a writer is waiting for the write lock, the writer also holds a lock on the file. This prevents a process
-    that has just released the write lock from acquiring it again before the waiting writer. On file systems
-    that can't lock folders, the lock on the file is the write lock.
+    To acquire the write lock, a process locks the folder `root`. The file at `path` is not used for this,
+    because it may be read-only or may be deleted. It has a different purpose: a writer that is waiting for
+    the folder holds a lock on the file. This prevents a process that has just released the folder from
+    locking it again before the waiting writer. Only on file systems that can't lock folders, the lock on the
+    file is the write lock.
     """
 
     def __init__(self, path: Path, root: Path) -> None:

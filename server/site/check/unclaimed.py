@@ -185,7 +185,7 @@ def orphans(audit: Audit) -> Iterator[Problem]:
 def find_untranslated(audit: Audit) -> Iterator[Problem]:
     """Yield a problem for each missing translation of a published document (option `--translations`).
 
-    Only documents of localized content types that exist in the default locale are checked.
+    A document is checked only if it exists in the default locale and its content type is localized.
     """
     default = audit.settings.locales.default
     for type_ in audit.types:

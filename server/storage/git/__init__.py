@@ -1,1 +1,1 @@
-"""Calls of the git command line: commits, history, branches, remotes and uncommitted changes."""
+"""Functions that call the git command line: commits, history, branches, remotes and uncommitted changes."""

@@ -1,7 +1,7 @@
-"""Log messages about git problems. Each problem is logged only once, with a hint on how to fix it. Its end is
-also logged.
+"""Log messages about git problems. A message contains a hint on how to fix the problem. The end of a problem
+is also logged.
 
-The same cause can make git fail in many places and processes. Nevertheless, it is logged only once.
+The same cause can make git fail in many places and processes, but is logged only once.
 """
 
 import logging

@@ -40,7 +40,9 @@ class Basis:
 
 
 class ByOthers(Enum):
-    """How the versions of a file that others have committed since a write relate to the write."""
+    """What other people have committed to a file since a write: nothing newer, the write itself, or a
+    different version.
+    """
 
     NOTHING_NEWER = "nothing, or only versions that Bifolio has written before or after the write"
     THE_WRITE = "the version that was written"
@@ -93,7 +95,7 @@ def _digests(repository: Repository, commit: str, path: str, version: Staged | N
 
 
 def is_replaced_on_disk(file: Path, basis: Basis) -> bool:
-    """Whether a file on disk has one of the versions that the write replaced."""
+    """Whether a file on disk has one of the versions in `basis`, which a write has replaced."""
     try:
         return digest_of(file.read_bytes()).hex() in basis.digests
     except OSError:
