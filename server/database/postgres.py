@@ -212,9 +212,7 @@ class Postgres:
         return self._tables.refuse(Trouble(reason))
 
     def _try(self) -> None:
-        """Test whether the database responds and accepts writes. Raises an error if one of these is not the
-        case.
-        """
+        """Test whether the database responds and accepts writes. Raises an error if the test fails."""
         with self._pool.lend(RESPONSE_TIMEOUT_S) as connection:
             try:
                 require_writable(connection)

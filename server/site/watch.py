@@ -138,8 +138,8 @@ class Watcher(Job):
                 return
 
     def _watch_folders(self, watched: Folders, folders: Callable[[], Folders], recursive: bool) -> None:
-        """Watch folders for changes. Return when `folders` returns a different list from `watched`, or when a
-        new list is needed for another reason.
+        """Watch folders for changes. Return when the list of folders must be determined again, for example
+        because `folders` returns a different list from `watched`.
         """
         paths = {str(path) for path, _ in watched}
         separate = _separate_folders(paths) if recursive else set()

@@ -61,9 +61,7 @@ for _type, _endings in _EXTRA_TYPES.items():
 
 
 def mime_type(path: str) -> str:
-    """Return the media type for a file name. Unlike Python's `mimetypes`, the result is the same on all
-    machines.
-    """
+    """Return the media type for a file name. The result does not depend on the machine's configuration."""
     return _TYPES.guess_type(path, strict=False)[0] or _UNKNOWN_TYPE
 
 
@@ -76,9 +74,9 @@ def true_ending(content: Path, ending: str) -> str:
     """Return the correct file name extension for an uploaded file. `ending` is the extension in the name
     under which the file was uploaded.
 
-    If `ending` is not empty, it is returned, unless it contradicts the content and one of the two is that of
-    an image. Then the extension is determined from the content. For other files, the first bytes do not
-    determine the type reliably. If `ending` is empty, the extension is always determined from the content.
+    Normally, `ending` is returned. There are two exceptions, in which the extension is determined from the
+    content: `ending` is empty, or the extension and the content contradict each other and at least one of
+    them indicates an image. For files other than images, the first bytes do not determine the type reliably.
     """
     sniffed = sniff(content)
     if sniffed and sniffed[0].startswith("image/"):

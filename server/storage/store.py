@@ -283,9 +283,10 @@ def _named_like_a_draft(path: str, claim: Claim) -> Iterator[Problem]:
 
 
 def _warn_of_keys(path: str, text: str, claim: Claim, tree: Mapping[str, Tree], reading: Reading) -> None:
-    """Add warnings about keys in a file that are not attributes, and about a `draft` key that has no effect.
+    """Add a warning for each key in a file that is not an attribute, and for a `draft` key that has no
+    effect.
 
-    For such a `draft` key, only the second of these warnings is added.
+    A `draft` key that has no effect gets only one warning, although it is not an attribute either.
     """
     type_ = claim.type
     unused = unused_key(type_, tree)

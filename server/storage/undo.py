@@ -131,7 +131,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class UndoFolder:
-    """The folder with those writes to the site at `root` that can be undone."""
+    """The folder that contains the undoable writes to the site at `root`."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

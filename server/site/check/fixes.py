@@ -188,7 +188,7 @@ def find_fixes(audit: Audit, problems: Iterable[Problem]) -> list[Fix]:
     """Return the fixes that are certain, but not the suggestions. `problems` contains the problems that were
     found in the files.
 
-    Repeated keys are fixed only in files for which `problems` contains such a problem.
+    Repeated keys are fixed only in files for which `problems` reports a repeated key.
     """
     repeated = {problem.path for problem in problems if problem.rule == REPEATED}
     fixes = [*possible_fixes(audit), *_fix_repeated(audit, repeated)]

@@ -1,4 +1,4 @@
-"""Commits that are created before their write changes any files. The git remote can accept or reject such a
+"""Commits that are created before a write changes any files, so that the git remote can accept or reject the
 commit first.
 """
 

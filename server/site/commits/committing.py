@@ -271,7 +271,7 @@ class Committer:
         return self.queue.commit_of(name)
 
     def join(self, joined: Joined, by: Authorship) -> str:
-        """Commit a merge. It may only change the files in `joined.beside`. The result is the same as for
+        """Commit a merge that changes no files except those in `joined.beside`. The result is the same as for
         `finish`.
         """
         metadata = {"author": by.name, "email": by.email, "actor": by.actor, "message": by.message}
@@ -475,7 +475,8 @@ class Committer:
     def _find_commit(self, repository: Repository, new: NewCommit, head: str) -> str:
         """Return the id of the last commit if Bifolio created it for the same files. Otherwise return "".
 
-        There is such a commit if a process of this server was killed immediately after it had committed.
+        The last commit is already the required one if a process of this server was killed just after
+        committing.
         """
         if not head or not is_own_commit(repository, head, new.files):
             return ""

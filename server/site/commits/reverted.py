@@ -35,7 +35,7 @@ def is_as_written(root: Path, writes: Iterable[Write]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """Uncommitted writes to a file that was changed afterwards, and whose current content is not being served
+    """Uncommitted writes to a file that has been changed again since. The changed content is not being served
     yet.
 
     `content` is the content from the last of these writes.

@@ -217,8 +217,8 @@ def _shallow_commits(root: Path) -> str:
 
 
 def _parse(output: str, prefix: str) -> Iterator[Commit]:
-    """Parse the output of `git log`. For each commit, it contains a header, and then a status and one or two
-    paths for each changed file.
+    """Parse the output of `git log`. For each commit, the output contains a header, and then a status and one
+    or two paths for each changed file.
 
     Files outside the folder `prefix` are omitted. The prefix is removed from all other paths.
     """

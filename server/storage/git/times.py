@@ -28,9 +28,9 @@ class CommitTimes:
     """The times of the first and the last commit that changed each file, in seconds since 1970. Only one
     commit and its ancestors are considered.
 
-    For a renamed file, the first time is that of its old path. If the clocks of machines differ, the earliest
-    and the latest commit time are used. `changed` contains the files that differ from the commit, so the time
-    of their last change is not in git.
+    If a file was renamed, the first time is the time when the file was added under its old path. If the
+    clocks of machines differ, the earliest and the latest commit time are used. `changed` contains the files
+    that differ from the commit, so the time of their last change is not in git.
     """
 
     commit: str = ""
