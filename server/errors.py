@@ -188,7 +188,7 @@ class KeyNameError(ValidationError):
 
 
 class BadRequestError(ApiError):
-    """The request is malformed, or lacks something that its path requires, such as a token."""
+    """The HTTP request is malformed or incomplete. For example, its Host header is invalid."""
 
     status, name, default = 400, "BadRequestError", "Bad Request"
 
