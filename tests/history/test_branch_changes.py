@@ -1,4 +1,4 @@
-"""/branches/NAME/changes: documents that a branch has changed, by attribute."""
+"""Tests for `/branches/NAME/changes`, which lists the documents and attributes that a branch has changed."""
 
 import shutil
 from collections.abc import Iterator

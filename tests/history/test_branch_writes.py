@@ -1,4 +1,4 @@
-"""Writes with `?branch=` to a branch that is not served: one commit each."""
+"""Writes with `?branch=` to a branch that is not served: each write creates one commit."""
 
 import io
 import json
@@ -72,7 +72,7 @@ def test_a_write_is_a_commit_of_its_branch_and_nothing_else(api: Api) -> None:
         "-title: One",
         "+title: Two",
     ]
-    # The served content, the working tree and the index are unchanged.
+    # The served content, the working tree and git's index are unchanged.
     assert api.get(TITLE).data["title"] == "One"
     assert head(api, "main") == served
     assert git(api.root, "status", "--porcelain", "-uno") == ""
@@ -107,7 +107,7 @@ def test_a_write_is_validated_against_its_branch(api: Api) -> None:
     assert api.put("/api/notes/one?branch[]=next", {"title": "x"}).status == 400
     assert api.put("/api/notes/one?branch=", {"title": "x"}).status == 400
     assert head(api) == before
-    # Validation uses the schema and documents of the branch.
+    # Validation uses the schemas and documents of the target branch.
     git(api.root, "checkout", "-q", "next")
     write(api.root, collection("note", {"title": STRING, "label": STRING}, drafts=True))
     write(api.root, {"content/tags/fog.yaml": "name: Fog\n"})
@@ -155,7 +155,8 @@ def test_a_change_is_merged_with_what_the_branch_has_changed_since(api: Api) -> 
         ],
     )
     assert put({"title": "Three"}, '"unknown"').status == 412
-    # Versions of the served branch are valid for the other branch if it has had them too.
+    # An entity tag from the served branch is valid for the other branch if that branch has had the same
+    # version.
     assert put({"title": "Three"}, api.get("/api/notes/one").headers["ETag"]).status == 412
     assert put({"tags": ["sea"]}, api.get("/api/notes/one").headers["ETag"]).status == 200
     assert api.get("/api/notes/one?at=next").data["title"] == "Two"
@@ -256,7 +257,7 @@ def test_a_file_that_is_uploaded_to_a_branch(api: Api) -> None:
     cover = api.get("/api/notes/one?at=next&populate=cover").data["cover"]
     assert (cover["url"], cover["width"]) == (file["url"], 700)
     assert api.get(f"{file['url']}?at=next").raw == content
-    # None of it is served.
+    # None of these changes is visible on the served branch.
     assert api.get(file["url"]).status == 404
     assert api.get("/api/upload/files").body == []
     assert api.get("/api/notes/one?populate=cover").data["cover"] is None
@@ -272,7 +273,7 @@ def test_a_file_of_a_branch_is_described_replaced_and_deleted(api: Api) -> None:
     [file] = upload(api, (picture(), "bay.png"), query="?branch=next").body
     query = f"?id={file['id']}&branch=next"
     told = upload(api, query=query, fileInfo='{"caption": "The bay"}')
-    # A picture's facts are reused for later commits.
+    # A picture's stored data, such as its width, is reused for later commits.
     assert (told.status, told.body["caption"], told.body["width"]) == (200, "The bay", 600)
     replaced = upload(api, (picture(90, 80), "b.png"), query=query)
     assert (replaced.body["width"], replaced.body["caption"], replaced.body["url"]) == (
@@ -318,9 +319,9 @@ def test_a_large_file_is_not_held_in_memory(api: Api) -> None:
 
 
 def test_a_file_with_a_filter_is_refused(api: Api) -> None:
-    """Git LFS would store it elsewhere.
+    """Git LFS would store the file's content outside the repository.
 
-    Its filter does not run here, so the whole file would get into git.
+    Bifolio does not run git's filters, so it would commit the whole content.
     """
     write(api.root, {".git/info/attributes": "*.png filter=lfs\n"})
     assert upload(api, (picture(), "a.png"), query="?branch=next").status == 201
@@ -389,7 +390,7 @@ def test_two_simultaneous_writes_both_succeed(api: Api) -> None:
 
 
 def test_an_overtaken_write_is_repeated(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another commit moves the branch after a write was prepared."""
+    """After the write is prepared, another commit moves the branch, so the write is prepared again."""
     move, calls = branch_write.move_branch, []
 
     def overtaken(root: Path, name: str, *rest: str) -> bool:
@@ -476,7 +477,9 @@ def test_shallow_clones_and_repositories_of_sha256(tmp_path: Path) -> None:
 def test_objects_of_a_write_to_a_branch_are_flushed_to_disk(
     api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every new object is flushed, according to the trace of git; by default, they are not in packs."""
+    """Check in git's trace that each new object is flushed. By default, the objects of a small write are not
+    packed.
+    """
     told = tmp_path / "told.json"
     write(tmp_path, {"home/.gitconfig": f"[trace2]\n\teventTarget = {told}\n"})
     monkeypatch.setenv("HOME", str(tmp_path / "home"))

@@ -1,4 +1,4 @@
-"""/branches: listing, creating and deleting branches, and reading them with `at`."""
+"""Tests for `/branches`: listing, creating and deleting branches, and reading them with `?at=`."""
 
 import shutil
 from collections.abc import Iterator
@@ -65,7 +65,7 @@ def test_branches_are_listed_created_and_deleted(api: Api) -> None:
     main = {**spring, "name": "main", "served": True, "checkedOut": True}
     assert api.get("/branches").data == [main, spring]
     assert new(api, "topic/spring") == 409
-    assert new(api, "topic") == 409  # conflicts with topic/spring
+    assert new(api, "topic") == 409  # conflicts with the branch "topic/spring"
     assert api.ask("DELETE", "/branches/topic/spring").status == 204
     assert api.get("/branches").data == [main]
     assert api.ask("DELETE", "/branches/topic/spring").status == 404
@@ -110,7 +110,7 @@ def test_a_branch_can_not_be_named_like_a_commit(api: Api, digits: int) -> None:
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("annotated", [False, True])
 def test_names_resolve_to_ids_then_tags_then_branches(api: Api, packed: bool, annotated: bool) -> None:
-    """A pushed branch can't take over the name of something else."""
+    """A pushed branch can't hide a commit or tag of the same name."""
     first = git(api.root, "rev-parse", "HEAD").strip()
     write(api.root, {"content/notes/one.md": "---\ntitle: Two\n---\n"})
     git(api.root, "commit", "-qam", "second", at="2024-02-01T00:00:00Z")
@@ -139,7 +139,8 @@ def test_names_resolve_to_ids_then_tags_then_branches(api: Api, packed: bool, an
         "to": "Two",
     }
     api.token("reads", may=["branch.find", "note.findOne"])
-    assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"  # It may only read branches.
+    # This token may read branches, but not the rest of the history.
+    assert api.get("/api/notes/one?at=spring", "reads").data["title"] == "Two"
     made = api.ask("POST", "/branches", json={"name": "next", "from": "spring"})
     assert made.data["commit"] == first
 
@@ -217,7 +218,7 @@ def test_each_permission(api: Api) -> None:
             api.ask("DELETE", "/branches/x", who).status,
         )
         assert got == statuses, who
-    # A branch exposes the commit that it begins at.
+    # Creating a branch reveals the commit that it starts from, so it needs permission to read that commit.
     assert [new(api, "y", "create", **{"from": name}) for name in ("v1", first, "main")] == [403, 403, 201]
     for who, statuses in {
         "reads": [200, 403, 403, 403],
@@ -253,7 +254,7 @@ def test_a_site_in_a_folder_of_its_repository(tmp_path: Path) -> None:
 
 
 GIT_INIT = run(["git", "init", "-h"], capture_output=True, text=True, check=False).stdout
-REFTABLE = "--ref-format=reftable"  # since git 2.45
+REFTABLE = "--ref-format=reftable"  # requires git 2.45 or later
 OPTIONS = ["--object-format=sha256", *([REFTABLE] if "ref-format" in GIT_INIT else [])]
 
 

@@ -1,4 +1,4 @@
-"""/history: versions of documents, differences, and restoring."""
+"""Tests for `/history`: versions of documents, their differences, and restoring them."""
 
 import os
 import shutil
@@ -372,7 +372,8 @@ def test_the_hash_of_a_password_is_not_restored_as_a_password(api: Api) -> None:
     answer = api.ask("POST", "/history/notes/one/restore?populate=*", json=body)
     assert answer.data["quote"]["text"] == "Said"
     assert "text: Said\n" in text(api)
-    assert "code:" not in text(api)  # Neither the earlier hash, nor a hash of it.
+    # The response contains neither the earlier password hash nor any value derived from it.
+    assert "code:" not in text(api)
 
 
 def test_a_deleted_document_is_restored_under_its_id(api: Api) -> None:
@@ -407,7 +408,8 @@ def test_deleted_documents_are_found_and_restored(api: Api) -> None:
         }
     ]
     assert answer.body["meta"]["pagination"]["total"] == 1
-    assert api.get("/history/tags?deleted=true").data == []  # The renamed document still exists.
+    # The document was renamed and still exists, so it is not listed as deleted.
+    assert api.get("/history/tags?deleted=true").data == []
     for one in versions:
         restored = api.ask(
             "POST", f"/history/notes/one/restore?locale={one['locale']}", json={"at": one["at"]}

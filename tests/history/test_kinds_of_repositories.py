@@ -1,4 +1,4 @@
-"""All history features in every kind of repository that a site can be in."""
+"""All features based on git, tested in each kind of repository that can contain a site."""
 
 import os
 import shutil
@@ -32,14 +32,16 @@ def plain(folder: Path, *options: str) -> Path:
 
 
 def worktree(folder: Path) -> Path:
-    """Return a site in a worktree, where `.git` is a file that names a folder of another repository."""
+    """Return a site in a linked worktree. Its `.git` is a file that points into another repository."""
     first = plain(folder)
     git(first, "worktree", "add", "-q", "-b", "side", str(folder / "side"))
     return folder / "side"
 
 
 def submodule(folder: Path) -> Path:
-    """Return a site in a submodule: `.git` is a file too, and the outer repository has only its commit."""
+    """Return a site in a submodule. Its `.git` is a file, and the outer repository only contains the
+    submodule's commit id.
+    """
     inner = plain(folder)
     outer = folder / "outer"
     write(outer, {"README": "All our sites\n"})
@@ -71,7 +73,7 @@ def detached(folder: Path) -> Path:
 
 
 def elsewhere(folder: Path) -> Path:
-    """Return a site whose repository is outside of its folder."""
+    """Return a site whose repository is outside the site's folder."""
     root = plain(folder)
     git(root, "init", "-q", f"--separate-git-dir={folder / 'kept.git'}")
     return root
@@ -106,7 +108,7 @@ def test_all_history_features(api: Api) -> None:
     assert api.get(f"/api/notes/one?at={first}").data["title"] == "One"
     assert api.get(f"/history/notes/one/diff?from={first}").data["title"]["to"] == "Two"
     assert set(api.get("/history/notes/one/blame").data) == {"title", "body"}
-    # A branch, a write to it, and the served content besides.
+    # Read a branch, write to it, and check that the served content is unchanged.
     assert api.ask("POST", "/branches", json={"name": "next", "from": first}).status == 201
     assert api.put("/api/notes/one?branch=next", {"body": "The quay."}).status == 200
     assert api.get("/api/notes/one").data["body"] == "The harbour."
@@ -120,12 +122,12 @@ def test_all_history_features(api: Api) -> None:
     assert git(api.root, "fsck", "--strict", "--no-dangling") == ""
 
 
-# --- git operations in progress, and obstacles -------------------------------------------------------
+# --- git operations in progress, and other obstacles ----------------------------------------------------
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Api]:
-    """Yield a site with another branch that changes the same line as the served one."""
+    """A site with a branch that changes the same line as the served branch."""
     root = plain(tmp_path)
     git(root, "checkout", "-q", "-b", "other")
     write(root, {"content/notes/one.md": "---\ntitle: Theirs\n---\nThe harbour.\n"})
@@ -147,7 +149,8 @@ def test_a_commit_waits_for_the_git_operation_in_progress(
     with pytest.raises(CalledProcessError):
         git(site.root, command, "other")
     site.site.refresh()
-    # The file with conflict markers is served in its previous version, and is not written.
+    # The server keeps serving the previous version of the file with conflict markers, and does not write to
+    # the file.
     assert site.get("/api/notes/one").data["title"] in ("Ours", "Theirs")
     assert site.put("/api/notes/one", {"title": "Mine"}).status == 409
     assert "<<<<<<<" in site.read("content/notes/one.md")

@@ -1,4 +1,6 @@
-"""Secrecy of /history: sites that differ only in hidden content give the same responses."""
+"""Confidentiality of `/history`: two sites that differ only in hidden content must send the same
+responses.
+"""
 
 import re
 import shutil
@@ -15,14 +17,14 @@ from tests.sites import STRING, Api, collection, component, make, relation, writ
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 SITE = "search: {index: false}\n"
-WORDS = ("walrus", "narwhal")  # of equal length, so that nothing else differs
+WORDS = ("walrus", "narwhal")  # of equal length, so that the responses can't differ in length
 ID = re.compile(r"[0-9a-f]{40}")
 HISTORY = ("history.read", "history.restore")
 EDITOR = ("article.find", "article.findOne", "article.create", "article.update", *HISTORY)
 
 
 def memo(word: str) -> str:
-    """Return a document similar enough for git to detect a rename."""
+    """Return a memo that is so similar to an article that git detects the change of type as a rename."""
     lines = "".join(f"line{n}: the same in both\n" for n in range(12))
     return f"title: A {word}\nbody: The {word} swims\nowner: {word}\n{lines}"
 
@@ -42,7 +44,7 @@ def types(memo_body: object = STRING) -> dict[str, str]:
 
 
 def moved(root: Path, word: str, schemas: dict[str, str]) -> Api:
-    """Return a site whose article was a memo with `word` until the second commit, then other text."""
+    """Return a site in which the article `a` was, until the second commit, a memo that contains `word`."""
     people = {
         f"content/{kind}/{name}.yaml": f"name: {name}\n" for kind in ("keepers", "tags") for name in WORDS
     }
@@ -94,7 +96,9 @@ READS = (
 
 
 def answers(api: Api, who: str) -> dict[str, tuple[int, str]]:
-    """Return the responses by path, with commit ids replaced by their order."""
+    """Return the status and body of each path's response, with commit ids replaced by their position in the
+    history.
+    """
     found = {}
     ids = git(api.root, "rev-list", "--reverse", "main").split()
     for path in READS:
@@ -260,7 +264,10 @@ PRIVATE = {"type": "string", "private": True}
 def test_a_branch_where_a_value_is_public_does_not_restore_it_from_where_it_is_private(
     tmp_path: Path, hidden_on: str
 ) -> None:
-    """The branch `old` is from before the value became private, on the served branch or on another one."""
+    """The branch `old` is older than the change that made the value private.
+
+    This change was made either on the served branch or on another branch.
+    """
     write(tmp_path, {"site.yaml": SITE, **vaults(STRING, STRING), "content/vaults/a.yaml": "name: Old\n"})
     commit_all(tmp_path)
     git(tmp_path, "branch", "old")
@@ -305,7 +312,7 @@ EDITOR_ACTIONS = ("find", "findOne", "create", "update", "delete")
 
 @pytest.fixture
 def opened(tmp_path: Path) -> Iterator[Api]:
-    """A site whose branch `open` shows what main hides: values, drafts, and a type."""
+    """A site whose branch `open` shows values, drafts and a content type that are hidden on `main`."""
     hidden = {
         **vaults(PRIVATE, PRIVATE),
         **collection("memo", {"title": STRING}, drafts=True),
@@ -419,7 +426,10 @@ MARKED = {"drafts": True, "draftWhen": {"draft": True}}
 
 
 def former_drafts(root: Path, path: str, before: dict[str, object], *, together: bool) -> Api:
-    """Return a site whose type had drafts, and no longer has. A draft was committed, and then deleted."""
+    """Return a site with a content type whose documents could have drafts until the last commit.
+
+    A draft was committed and later deleted: in the last commit if `together`, otherwise before it.
+    """
     note = f"content/notes/{path}.yaml"
     write(root, {"site.yaml": SITE, **collection("note", {"title": STRING}, **before)})  # type: ignore[arg-type]
     write(root, {"content/notes/a.yaml": "title: Seen\n"})

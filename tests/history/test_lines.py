@@ -1,4 +1,4 @@
-"""Line matching: common lines of two texts."""
+"""The function that finds the lines that two texts have in common."""
 
 import difflib
 

@@ -1,4 +1,6 @@
-"""POST /branches/NAME/merge, into the served branch and into another one."""
+"""Tests for POST `/branches/NAME/merge`, which merges a branch into the served branch or into another
+branch.
+"""
 
 import errno
 import json
@@ -24,7 +26,7 @@ from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
-STRIDE = 9  # kill at every ninth step
+STRIDE = 9  # kill the process at every ninth step
 FILES = {
     "site.yaml": "search: {index: false}\n",
     ".gitignore": ".bifolio/\n",
@@ -81,13 +83,13 @@ def merge(api: Api, name: str = "next", who: str = "full", headers: Any = None, 
 
 
 def merges(api: Api) -> bool:
-    """Merge, and return whether it was committed immediately."""
+    """Merge the branch, and return whether the merge was committed immediately."""
     answer = merge(api)
     return answer.status == 200 and answer.data["commit"] != "pending"
 
 
 def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: str = "change") -> None:
-    """Commit files on a branch by hand, in a separate worktree if it is not checked out."""
+    """Commit files on a branch by hand. If the branch is not checked out, use a separate worktree."""
     here = git(api.root, "symbolic-ref", "--short", "HEAD").strip() == name
     folder = api.root if here else api.root.with_name(f"{api.root.name}-worktree")
     if not here:
@@ -104,7 +106,9 @@ def commit(api: Api, name: str, files: dict[str, str | bytes | None], message: s
 
 
 def clean(api: Api) -> None:
-    """Assert that nothing is left to commit, and no temporary files in or beside the repository."""
+    """Assert that there are no uncommitted changes, and no temporary files in the repository or next to
+    it.
+    """
     assert git(api.root, "status", "--porcelain") == ""
     git(api.root, "fsck", "--strict")
     assert not list(api.root.glob(".git/*.lock")) + list(api.root.glob(".git/bifolio-*"))
@@ -113,7 +117,7 @@ def clean(api: Api) -> None:
 
 
 def both(api: Api, ours: dict[str, Any], theirs: dict[str, Any], name: str = "one") -> None:
-    """Change a note on both branches and commit."""
+    """Change the same note on the served branch and on another branch, and commit both changes."""
     assert api.put(f"/api/notes/{name}", ours).status == 200
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
@@ -278,7 +282,8 @@ def test_deleted_on_one_side_and_changed_on_the_other(api: Api) -> None:
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
     api.put("/api/notes/one?branch=next", {"title": "Theirs"})
-    api.ask("DELETE", "/api/notes/two?branch=next")  # unchanged on the served branch, so simply deleted
+    # The served branch has not changed this note, so the merge simply deletes it.
+    api.ask("DELETE", "/api/notes/two?branch=next")
     refused = merge(api)
     [told] = refused.error["details"]["conflicts"]
     assert (refused.status, told["document"], told["deleted"]) == (409, "note/one/en", "ours")
@@ -448,7 +453,7 @@ def test_a_merge_that_breaks_the_site_is_refused(api: Api, files: dict[str, str]
 
 
 def test_the_merged_state_is_validated(api: Api) -> None:
-    """Each side is valid by itself, but two documents would have the same unique value."""
+    """Each branch is valid, but after the merge two documents would have the same unique value."""
     api.put("/api/notes/one", {"slug": "same"})
     git(api.root, "commit", "-qam", "ours")
     api.site.refresh()
@@ -467,7 +472,7 @@ def test_newly_required_attributes_are_checked_in_merged_documents(api: Api) -> 
     commit(api, "main", {**required, **known})
     commit(api, "next", {"content/tags/new.yaml": "name: New\n"})
     assert merge(api).error["details"]["errors"][0]["path"] == ["tag/new/en", "label"]
-    # If the branch has the schema, existing documents are checked.
+    # If the branch changes a schema, existing documents are validated with the new schema.
     git(api.root, "branch", "other", "next~1")
     commit(api, "other", {"content/tags/rain.yaml": "name: Rain\n"})
     refused = merge(api, "main", into="other")
@@ -496,7 +501,7 @@ def test_uncommitted_edits_are_not_overwritten(api: Api) -> None:
     assert (head(api), api.read("content/notes/one.md")) == (before, text)
     git(api.root, "commit", "-qm", "mine", "content/notes/one.md")
     assert merge(api).status == 200
-    # Files that the merge does not touch stay uncommitted.
+    # Uncommitted changes to other files than the merge changes stay uncommitted.
     assert git(api.root, "status", "--porcelain").split("\n") == [
         " M content/notes/two.md",
         "?? notes.txt",
@@ -547,7 +552,9 @@ def test_two_simultaneous_merges_both_succeed(api: Api) -> None:
 
 
 def test_a_merge_during_another_commit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another commit comes when the merge is ready; the merge is made on top of it."""
+    """Another commit is made while the merge is being prepared, so the merge is prepared again on top of
+    it.
+    """
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     put, done = merging.Merger._write, list[str]()
 
@@ -600,7 +607,9 @@ def test_a_hook_can_refuse(api: Api, name: str) -> None:
 
 
 def test_a_merge_that_can_not_be_committed_is_pending(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The branch is locked when the files are in place: the commit is made later, with both parents."""
+    """git's branch is locked when the merged files have been written, so the commit, with both parents, is
+    made later.
+    """
     both(api, {"title": "Ours"}, {"summary": "Theirs"})
     before, put = head(api), merging.Merger._write
 
@@ -636,8 +645,8 @@ def test_the_disk_is_full_when_the_index_is_copied(api: Api, monkeypatch: pytest
 
 
 def test_a_process_is_killed_at_every_step(api: Api) -> None:
-    """Another process completes what a killed one began: the merge is made completely, with both parents, or
-    not at all.
+    """After a process is killed, the next one completes the merge with both parents, or nothing was
+    merged.
     """
     merged, first = 0, head(api)
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
@@ -739,7 +748,7 @@ def test_changes_that_are_left_to_git(api: Api) -> None:
         assert (refused.status, words in refused.error["message"]) == (409, True), kind
 
 
-SHELF = "content/notes/shelf"  # a folder on one side, a file on the other
+SHELF = "content/notes/shelf"  # a folder on one branch, a file on the other
 
 
 @pytest.mark.parametrize("theirs_is_folder", [True, False], ids=["folder", "file"])
@@ -775,7 +784,8 @@ def test_an_empty_folder_is_replaced_by_a_file(api: Api, mine: dict[str, Any]) -
     commit(api, "next", {SHELF: "What is on the shelf.\n"})
     if mine:
         commit(api, "into", mine)
-    assert (merge(api).status, merge(api).error["details"]["files"]) == (409, [SHELF])  # It is still on disk.
+    # The folder still exists on disk.
+    assert (merge(api).status, merge(api).error["details"]["files"]) == (409, [SHELF])
     answer = merge(api, into="into")
     assert answer.status == (409 if mine else 200), answer.body
     there = git(api.root, "ls-tree", "-r", "--name-only", "into", "content/notes").split()
@@ -856,7 +866,7 @@ def test_a_repository_of_sha256_and_a_site_in_a_folder(tmp_path: Path) -> None:
     assert merge(api).data["result"] == "merge"
     assert api.get("/api/notes/one").data["summary"] == "Theirs"
     assert git(tmp_path / "other", "status", "--porcelain") == ""
-    # Files outside of the site are left to git.
+    # Files outside the site's folder are merged by git.
     git(tmp_path / "other", "worktree", "add", "-q", str(tmp_path / "next"), "next")
     write(tmp_path / "next", {"README": "x\n"})
     git(tmp_path / "next", "add", "-A")
@@ -891,7 +901,7 @@ VALUES = {
 
 @st.composite
 def two_edits(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw two changes of a note without a common attribute."""
+    """Draw two changes to a note that have no attribute in common."""
     names = draw(st.permutations(sorted(VALUES)))
     at = draw(st.integers(1, len(names) - 1))
     return tuple({name: draw(VALUES[name]) for name in part} for part in (names[:at], names[at:]))  # type: ignore[return-value]
@@ -966,7 +976,10 @@ U = "content/notes/u.md"
 
 
 def other_keys(api: Api, base: str, ours: str, theirs: str) -> Answer:
-    """Merge a note of which both sides changed adjacent lines; arguments are the lines below the title."""
+    """Merge a note in which both branches changed adjacent lines.
+
+    `base`, `ours` and `theirs` are the front matter lines below the title in each version.
+    """
     text = "---\ntitle: {}\n{}---\nText.\n"
     commit(api, "main", {U: text.format("U", base)})
     git(api.root, "branch", "-f", "next")
@@ -998,7 +1011,7 @@ TITLED = BLOCKS.replace("heading: A", "heading: A2")
 
 
 def test_other_keys_of_a_component_are_merged_with_it(api: Api) -> None:
-    ours = BLOCKS.replace("blocks:", "summary: s\nblocks:")  # so that changed lines are adjacent
+    ours = BLOCKS.replace("blocks:", "summary: s\nblocks:")  # so that both branches change adjacent lines
     theirs = BLOCKS.replace("blocks:", "number: 3\nblocks:").replace("x: base", "x: other")
     assert other_keys(api, BLOCKS, ours, theirs).status == 200
     text = api.read(U)
@@ -1068,7 +1081,7 @@ PARTS = {"type": "component", "component": "page.part", "repeatable": True}
 
 @pytest.fixture
 def plain(tmp_path: Path) -> Iterator[Api]:
-    """A site whose passwords are plain text on the branch `next`, which is older."""
+    """A site with an older branch `next`, on which passwords are stored as plain text."""
     old = {
         **component("page.part", {"name": STRING, "code": STRING}),
         **collection("vault", {"title": STRING, "code": STRING, "parts": PARTS}),

@@ -1,4 +1,4 @@
-"""`?at=`: reads at a commit give the same responses as a checkout of that commit."""
+"""Reads with `?at=`: the responses must be the same as from a server that serves a checkout of the commit."""
 
 import gc
 import shutil
@@ -64,7 +64,9 @@ def commit(root: Path, hour: int) -> str:
 
 @pytest.fixture
 def commits(tmp_path: Path) -> list[str]:
-    """Return the commits of a site in which everything that can change does, one by one."""
+    """The commits of a site. Each commit changes something else, so that together they contain every kind of
+    change.
+    """
     root = tmp_path / "site"
     write(root, FIRST)
     commit_all(root, at="2030-05-01T00:00:00Z")
@@ -92,7 +94,7 @@ def serve(root: Path) -> Api:
 
 
 def serve_copy(root: Path, number: int = 0) -> Api:
-    """Serve a copy of a site, without any caches."""
+    """Serve a copy of a site that was made without its caches."""
     copy = root.with_name(f"again{number}")
     shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".bifolio"))
     return make(copy, {})
@@ -289,9 +291,11 @@ def test_the_past_needs_a_permission_of_its_own(tmp_path: Path, commits: list[st
     path = f"/api/notes?at={commits[0]}"
     assert site.get(path, "reader").ids == ["one"]
     assert [site.get(path, who).status for who in ("writer", "public")] == [403, 403]
-    assert site.get(f"{path}&status=draft", "reader").status == 403  # permissions are the current ones
+    # The current permissions apply, not those at the commit.
+    assert site.get(f"{path}&status=draft", "reader").status == 403
     assert site.get(f"/api/tags?at={commits[0]}", "reader").status == 403
-    assert site.get("/api/notes?at=nothing", "public").status == 403  # existing names are not revealed either
+    # Without permission, the response does not reveal whether a commit exists.
+    assert site.get("/api/notes?at=nothing", "public").status == 403
     site.accounts.close()
 
 

@@ -1,4 +1,4 @@
-"""Renamed documents: their former ids lead to the current ones, for callers that may read them."""
+"""Renamed documents: an old id leads to the current document if the caller may read it."""
 
 import json
 import shutil

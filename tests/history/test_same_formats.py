@@ -1,4 +1,6 @@
-"""Pictures at commits: every worker returns the formats that a server of a checkout returns."""
+"""Reads of pictures at a commit: each worker returns the same `formats` as a server that serves a
+checkout.
+"""
 
 import json
 import os
@@ -43,14 +45,14 @@ FILES = ("/uploads/small_a.png", "/uploads/thumbnail_same.png", "/uploads/medium
 
 @dataclass
 class Worker:
-    """A worker of a server, with a connection that it accepted."""
+    """One worker process of a server, with an open connection to this process."""
 
     pid: int
     connection: HTTPConnection
     token: str
 
     def get(self, path: str, at: str) -> tuple[int, bytes, dict[str, str]]:
-        """Return the status, the body and the caching headers."""
+        """Return the status, body and caching headers of a response."""
         mark = "&" if "?" in path else "?"
         sent = {"Authorization": f"Bearer {self.token}"}
         self.connection.request("GET", f"{path}{mark}at={at}", headers=sent)
@@ -70,7 +72,10 @@ class Server:
 
     @contextmanager
     def workers(self) -> Iterator[tuple[Worker, Worker]]:
-        """Return both workers, each with a connection accepted while the other was stopped."""
+        """Yield each worker together with the other one.
+
+        To connect to a certain worker, the other worker is stopped until the connection is accepted.
+        """
         until(lambda: len(workers(self.pid)) == 2)
         first, second = sorted(workers(self.pid))
         one, other = self._connected(first, second), self._connected(second, first)
@@ -115,7 +120,7 @@ def is_stopped(pid: int) -> bool:
 
 
 def answers_of_checkout(root: Path, folder: Path, commit_id: str) -> dict[str, bytes]:
-    """Return the responses of a server of a checkout after it has made all formats."""
+    """Serve a checkout of a commit, and return the responses once the server has created all formats."""
     git(root, "clone", "-q", str(root), str(folder))
     git(folder, "checkout", "-q", commit_id)
     api = Api.of(load(folder, {}))
@@ -127,7 +132,9 @@ def answers_of_checkout(root: Path, folder: Path, commit_id: str) -> dict[str, b
 
 
 def has_formats(body: bytes) -> bool:
-    """Return whether a response of /api/upload/files has the formats of all scalable pictures."""
+    """Return whether a response from `/api/upload/files` contains formats for all pictures that can be
+    scaled.
+    """
     pictures = [file for file in json.loads(body) if file["width"] and file["name"] != "damaged.png"]
     return bool(pictures) and all(file["formats"] for file in pictures)
 
@@ -147,7 +154,7 @@ def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
         made = {(at, path): both[0].get(path, at)[1] for at in (old, now) for path in FILES[:2]}
         (server.root / ".bifolio/formats").rename(
             server.root / "formats"
-        )  # in one step, because the server may write there
+        )  # in one step, because the server may be writing to the folder
         for (at, path), body in made.items():
             for one in both:
                 until(lambda: one.get(path, at)[:2] == (200, body))  # noqa: B023
@@ -155,7 +162,7 @@ def test_formats_that_are_deleted_are_made_again(server: Server) -> None:
 
 def check(root: Path, one: Worker, other: Worker, folder: Path) -> None:
     made = [git(root, "rev-parse", "HEAD").strip()]
-    one.get(READS[0], made[0])  # possibly before any formats are made
+    one.get(READS[0], made[0])  # possibly before any formats have been created
     write(root, {"content/uploads/a.png": NEW, "content/uploads/gone.png": LAST})
     made.append(commit(root, 1))
     until(lambda: has_formats(one.get(READS[0], made[1])[1]))

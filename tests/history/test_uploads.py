@@ -1,4 +1,4 @@
-"""`/uploads/…?at=`: media files with their content at a commit."""
+"""Reads from `/uploads/…?at=`: media files are returned as they were at a commit."""
 
 import io
 import shutil
@@ -27,7 +27,7 @@ FIRST = {
 
 @pytest.fixture
 def site(tmp_path: Path) -> Api:
-    """Return a site whose first commit is tagged; since then, a picture was replaced and another removed."""
+    """A site with a tag on its first commit. Since then, one picture was replaced and another was deleted."""
     root = tmp_path / "site"
     write(root, FIRST)
     commit_all(root)
@@ -78,7 +78,7 @@ def test_formats_belong_to_the_picture_at_the_commit(site: Api) -> None:
 
 def test_uncommitted_files_are_in_no_commit(site: Api) -> None:
     write(site.root, {"content/uploads/a.png": SAME})
-    assert site.get("/uploads/a.png?at=main").raw == NEW  # before the server has noticed
+    assert site.get("/uploads/a.png?at=main").raw == NEW  # before the server has noticed the change
     site.site.refresh()
     assert site.get("/uploads/a.png").raw == SAME
     assert site.get("/uploads/a.png?at=main").raw == NEW
@@ -92,7 +92,7 @@ def test_past_files_need_the_permission_for_the_past(site: Api) -> None:
 
 
 def test_a_replaced_picture_has_its_former_size_at_each_commit(tmp_path: Path) -> None:
-    """Also if the state of one commit is derived from that of another."""
+    """This must also work if the state at one commit is derived from the state at another commit."""
     notes = {**collection("note", {"title": {"type": "string"}}), "content/notes/a.yaml": "title: A\n"}
     write(tmp_path, {**FIRST, **notes})
     commit_all(tmp_path)
@@ -114,7 +114,7 @@ def test_a_replaced_picture_has_its_former_size_at_each_commit(tmp_path: Path) -
 
 @pytest.mark.parametrize("path", ["a.png?at=first", "same.png?at=main", "gone.svg?at=first"])
 def test_shared_caches_do_not_store_past_files(site: Api, path: str) -> None:
-    """It needs `history.read` or `branch.find`, whereas current files are public."""
+    """Past files need the permission `history.read` or `branch.find`, but current files are public."""
     then = site.get(f"/uploads/{path}")
     again = site.get(f"/uploads/{path}", headers={"If-None-Match": then.headers["ETag"]})
     assert (then.status, again.status) == (200, 304)

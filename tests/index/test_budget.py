@@ -1,4 +1,6 @@
-"""Budget of a request: steps, bytes, processor time, turns of costly requests."""
+"""The budget of a request: limits on steps, bytes and processor time, and the turn that costly requests wait
+for.
+"""
 
 import threading
 import time
@@ -61,7 +63,9 @@ def test_processor_time_is_limited() -> None:
 
 
 def costly(taking: BoundedMutex) -> Budget:
-    """Return a budget that has spent enough to hold the turn."""
+    """Return a budget that has used so much processor time that it has acquired the turn for costly
+    requests.
+    """
     budget = Budget(
         with_values(DEFAULTS, {"api.limits.steps": 10**12, "api.limits.time": timedelta(minutes=1)}), taking
     )
@@ -96,7 +100,7 @@ def test_too_many_waiting_requests_are_refused() -> None:
     taking = turns(waiting=0)
     with costly(taking), pytest.raises(BusyError):
         costly(taking)
-    costly(taking).close()  # the next one gets the turn
+    costly(taking).close()  # The next budget can acquire the turn.
 
 
 def test_a_request_that_must_not_wait_is_postponed() -> None:
@@ -165,7 +169,7 @@ def test_pieces_count_while_they_are_added() -> None:
 
 def test_a_closed_budget_keeps_no_pieces() -> None:
     class Pieces(list[bytes]):
-        """A list whose end can be observed."""
+        """A list that can be weakly referenced, so that a test can check whether it was freed."""
 
     budget, pieces = Budget(DEFAULTS), Pieces([b"x"])
     budget.count_pieces(pieces)

@@ -1,4 +1,4 @@
-"""Queries on the index: `_q`, publication filters, single documents, changes of files."""
+"""Queries on the index: `_q`, publication filters, single documents, and changes to files."""
 
 from typing import Any
 
@@ -105,7 +105,7 @@ def test_a_document_that_does_not_match_is_not_found(notes: Api, query: str) -> 
 
 # --- publication filters -------------------------------------------------------------------------
 
-# For each document, in en and fr: whether it is published, and whether it has a draft file.
+# Each document's versions in en and fr: whether it is published, and whether there is a draft file.
 STATES = {
     "live": ("p", ""),
     "same": ("pd=", ""),
@@ -188,7 +188,7 @@ def test_a_published_document_shown_as_a_draft_has_no_date_of_publication(pages:
     assert found["live"]["id"] == pages.get("/api/pages/live").data["id"]
 
 
-# --- changes of files ----------------------------------------------------------------------------
+# --- changes to files -----------------------------------------------------------------------------
 
 
 def test_lists_reflect_changed_files(make_api: MakeApi) -> None:
@@ -210,7 +210,7 @@ def test_lists_reflect_changed_files(make_api: MakeApi) -> None:
 
 # --- hidden drafts -------------------------------------------------------------------------------
 
-# Pages have no locales. Their relations lead to articles, which have some.
+# Pages have no locales, but their relations lead to articles, which do.
 RELATIONS = {
     "one": relation("manyToOne", "article"),
     "many": relation("manyToMany", "article"),
@@ -253,6 +253,6 @@ def test_a_draft_in_the_default_locale_does_not_change_what_the_public_reads(
     before = api.get(f"/api/pages?{query}", "public")
     (api.root / "content/articles/cape.draft.json").write_text('{"title": "Hush"}')
     api.site.refresh()
-    assert api.get("/api/articles?status=draft").ids == ["cape"]  # The draft was read.
+    assert api.get("/api/articles?status=draft").ids == ["cape"]  # The server has read the draft.
     assert api.get(f"/api/pages?{query}", "public").raw == before.raw
     assert before.status == 200

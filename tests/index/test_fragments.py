@@ -1,4 +1,6 @@
-"""Cache of rendered fragments: rendered once, bounded, freed with their documents."""
+"""The cache of rendered fragments: fragments are rendered once, limited in number, and freed with their
+documents.
+"""
 
 import gc
 from weakref import ref
@@ -21,7 +23,7 @@ TIMESTAMPS = ("2024-01-01T00:00:00.000Z",) * 3
 
 
 class Note(Document):
-    """Document that supports weak references."""
+    """A document that can be weakly referenced."""
 
     __slots__ = ("__weakref__",)
 

@@ -1,4 +1,4 @@
-"""Cached orders: bounded in size, updated by changes, few enough for a write."""
+"""Cached sort orders: their memory is limited, changes update them, and a write updates only a few."""
 
 from itertools import permutations
 

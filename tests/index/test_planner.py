@@ -1,4 +1,4 @@
-"""Planned queries and cached orders return the same results as a full scan."""
+"""Planned queries and cached sort orders return the same results as a scan of all documents."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ BOOK = {
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> Iterator[None]:
-    """Use chunks of four, so that a page of a few documents spans several."""
+    """Reduce the chunk size to four, so that a few documents fill several chunks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
         yield
@@ -141,7 +141,7 @@ def check(
         test = compile_filter(view, query.selection.filter)
         everything = [d for d in everything if test(d.row, d, d.locale)]
     with pytest.MonkeyPatch.context() as patch:
-        for few in (0, 100):  # through orders, and through slots
+        for few in (0, 100):  # first by reading a cached order, then by looking up single documents
             patch.setattr("server.index.find.MAX_DIRECT_SORT_DOCUMENTS", few)
             patch.setattr("server.index.planner.MAX_TESTED_CANDIDATES", few)
             listing = find(view, query)
@@ -163,7 +163,7 @@ def test_orders_are_updated_when_documents_change(
 ) -> None:
     before = [book(schema, i, row) for i, row in enumerate(books)]
     snapshot = site(schema, before)
-    check(schema, snapshot, wanted, sort, page)  # creates the orders that the change must update
+    check(schema, snapshot, wanted, sort, page)  # caches the orders that the change must update
     after = [book(schema, i, row) for i, row in enumerate(others)]
     check(schema, apply(snapshot, before, after), wanted, sort, page)
     check(schema, snapshot, wanted, sort, page)

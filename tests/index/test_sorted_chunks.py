@@ -1,4 +1,4 @@
-"""A sequence behaves like a sorted list, and changed copies leave the original unchanged."""
+"""A `SortedChunks` sequence behaves like a sorted list, and changing a copy leaves the original unchanged."""
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,7 @@ def key(item: int) -> tuple[int]:
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> object:
-    """Use chunks of four, so that a handful of items spans several."""
+    """Reduce the chunk size to four, so that a few items fill several chunks."""
     patch = pytest.MonkeyPatch()
     patch.setattr(sorted_chunks, "CHUNK_ITEMS", 4)
     yield
@@ -31,7 +31,7 @@ def test_it_is_a_sorted_list_under_any_changes(
     versions = [(made, sorted(items))]
     for out, in_ in changes:
         gone = set(out)
-        come = set(in_) - (items - gone)  # existing items are not added again
+        come = set(in_) - (items - gone)  # Items that are already in the sequence are not added again.
         made = made.changed(gone, come)
         items = (items - gone) | come
         versions.append((made, sorted(items)))
@@ -45,7 +45,7 @@ def test_it_is_a_sorted_list_under_any_changes(
         after = [item for span, _ in version.spans((low,)) for item in span]
         assert after == [item for item in expected if low <= item]
         for chunk, notes in version.chunks:
-            assert notes.setdefault("items", chunk) == chunk  # notes of this chunk only
+            assert notes.setdefault("items", chunk) == chunk  # notes that belong to this chunk only
 
 
 def test_removing_a_missing_item_does_nothing() -> None:

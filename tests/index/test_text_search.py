@@ -1,4 +1,4 @@
-"""Searching joined texts of blocks finds the same as searching each document."""
+"""Full-text search in blocks of joined texts finds the same documents as a search in each document."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +22,9 @@ LETTERS = "ab -\n.é_1ßẞ漢𝄞\ud800"
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_chunks() -> object:
-    """Use blocks of four, so that there are several; two tested documents count as many, one as few."""
+    """Reduce the block size to four documents, and the limits that decide how many documents are tested one
+    by one.
+    """
     patch = pytest.MonkeyPatch()
     patch.setattr(type_table, "SLOT_BITS", 2)
     patch.setattr(type_table, "_SLOT_MASK", 3)
@@ -40,7 +42,7 @@ def note(i: int, text: str | None, title: str | None = None) -> Document:
 
 @pytest.fixture(params=["memmem", "bytes.find"])
 def either_function(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Search with the C library's memmem, and without."""
+    """Run each test with the C library's `memmem` and without it."""
     if request.param == "bytes.find":
         monkeypatch.setattr(text_search, "_memmem", None)
     elif text_search._memmem is None:

@@ -1,4 +1,4 @@
-"""A unique value goes to one document, even if two workers receive requests for it simultaneously."""
+"""Unique values: if two workers receive the same value at the same time, only one document gets it."""
 
 import json
 import urllib.error
@@ -15,7 +15,8 @@ from server.auth.accounts import Accounts
 from tests.servers import free_port, serving
 from tests.sites import collection, write
 
-AT_ONCE = 6  # connections for each value, which the system distributes over both workers
+# The number of connections for each value. The operating system distributes them over both workers.
+AT_ONCE = 6
 FILES = {
     **collection("ticket", {"code": {"type": "string", "unique": True}, "slug": {"type": "uid"}}),
     "content/tickets/taken.yaml": "code: taken\n",
@@ -24,7 +25,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """Yield the address of a server with two workers, and an API token for it."""
+    """The address of a running server with two workers, and an API token for this server."""
     root: Path = tmp_path_factory.mktemp("site")
     write(root, FILES)
     accounts = Accounts(root)
@@ -35,7 +36,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]
 
 
 def ask(server: tuple[str, str], method: str, path: str, data: Any = None) -> tuple[int, Any]:
-    """Return the status and body of a request on a connection of its own."""
+    """Send a request on a new connection, and return the response's status and body."""
     address, token = server
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = None if data is None else json.dumps({"data": data}).encode()

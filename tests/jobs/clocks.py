@@ -1,4 +1,4 @@
-"""A clock that a test sets."""
+"""A clock that a test controls."""
 
 import threading
 
@@ -6,7 +6,9 @@ from server.jobs.job import Clock
 
 
 class ManualClock(Clock):
-    """A clock that stands still but for `advance`. Whoever waits by it sleeps until then."""
+    """A clock that only moves if a test calls `advance` or `set_to`. Threads that wait for the clock then
+    wake up.
+    """
 
     def __init__(self, at: float = 1_000_000_000.0) -> None:
         self._at, self._now, self._waiting = at, 0.0, set[threading.Condition]()
@@ -24,12 +26,12 @@ class ManualClock(Clock):
         changed.wait(10.0)
 
     def advance(self, seconds: float) -> None:
-        """Let seconds pass."""
+        """Move both the monotonic time and the time of day forward."""
         self._now += seconds
         self.set_to(self._at + seconds)
 
     def set_to(self, at: float) -> None:
-        """Set the time of day alone, as an administrator does."""
+        """Set only the time of day, as an administrator might do."""
         self._at = at
         with self._lock:
             waiting = list(self._waiting)

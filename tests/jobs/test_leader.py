@@ -1,4 +1,4 @@
-"""The jobs of the worker that leads: which there are, and that a further one takes one class and one line."""
+"""The background jobs that the leader runs, and how to add a job: with one class and one line."""
 
 import dataclasses
 import threading
@@ -20,7 +20,9 @@ ALL = ["refresh", "scale", "sweep", "check", "commit", "record", "deliver", "fol
 
 
 class Hello(Job):
-    """A job as the pages say how to add one; the line is that in `jobs_with`."""
+    """A job that is added in the way described in the documentation. The additional line is in
+    `jobs_with`.
+    """
 
     name = "hello"
 

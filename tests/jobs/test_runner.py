@@ -1,4 +1,4 @@
-"""Jobs run when they are due or woken; a failure delays one and no other."""
+"""Scheduling of jobs: a job runs when it is due or woken, and a failed job does not delay other jobs."""
 
 import logging
 import threading
@@ -14,7 +14,7 @@ from tests.waiting import until
 
 
 class Recurring(Job):
-    """A job that counts its runs; `work` is called with the context of each."""
+    """A job that counts its runs and calls `work` with the context of each run."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ def test_each_job_runs_when_it_is_due(clock: ManualClock) -> None:
     clock.advance(2.0)
     assert runner.run_due() == ["often", "seldom"]
     clock.advance(9.0)
-    assert runner.run_due() == ["often"]  # once, however often it was due
+    assert runner.run_due() == ["often"]  # It runs once, although it was due several times.
     clock.advance(1.0)
     assert runner.run_due() == ["often", "seldom"]
 
@@ -97,7 +97,7 @@ def test_pauses_after_failures_grow_and_end_with_a_success(
         assert runner.run_due() == ["job"]
         (report,) = runner.reports
         assert (report.error, report.due) == ("the disk is full", clock.time() + pause)
-        runner.wake("job")  # which ends no pause after a failure
+        runner.wake("job")  # does not shorten the pause after a failure
         clock.advance(pause - 0.01)
         assert runner.run_due() == []
         clock.advance(0.02)
@@ -129,7 +129,7 @@ def test_a_failure_that_a_job_has_logged_is_reported_and_not_logged(
     runner = Runner([Recurring("job", 1.0, refuse)], clock)
     runner.run_due()
     assert runner.reports == (Report("job", clock.time() + 5.0, clock.time(), "nobody answers"),)
-    runner.wake("job")  # The job has chosen this pause, and others may end it.
+    runner.wake("job")  # The job itself has chosen this pause, so waking the job ends the pause.
     assert runner.run_due() == ["job"]
     assert caplog.messages == []
 
@@ -160,7 +160,7 @@ def test_a_time_of_day_is_kept_though_the_clock_is_set(clock: ManualClock) -> No
     job = Release("release", None, release)
     runner = Runner([job], clock)
     runner.run_due()
-    clock.set_to(at + 5.0)  # Nobody tells jobs.
+    clock.set_to(at + 5.0)  # Jobs are not notified of the new time.
     clock.advance(60.0)
     assert runner.run_due() == ["release"]
     assert released == [at + 65.0]

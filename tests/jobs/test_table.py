@@ -1,4 +1,4 @@
-"""What jobs report in one process is read in others."""
+"""Reports of jobs: other processes can read them."""
 
 import os
 

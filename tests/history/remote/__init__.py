@@ -1,1 +1,1 @@
-"""Several machines that share a git remote."""
+"""Tests with several machines that share a git remote."""

@@ -1,4 +1,4 @@
-"""Fixtures: places and machines."""
+"""Fixtures with one site (`places`) or two servers (`two`) that share a git remote."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,9 @@ from tests.history.remote.places import FILES, Places, set_up
 
 @pytest.fixture
 def places(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Places]:
-    """Yield a remote, a site and another clone, with the test module's `SITE` files if it has them."""
+    """A remote, a site cloned from it, and a second clone. If the test module defines `SITE`, its files are
+    used.
+    """
     made = set_up(tmp_path, files=getattr(request.module, "SITE", FILES))
     yield made
     made.api.accounts.close()
@@ -19,6 +21,6 @@ def places(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Places]:
 
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Machines]:
-    """Yield two machines that push before they respond."""
+    """Two machines with `git.push: before`, which push each write to the remote before they respond."""
     with machines(tmp_path, "a", "b") as made:
         yield made

@@ -1,4 +1,4 @@
-"""Machines: clones of one bare repository, each with the app of its site."""
+"""Simulated machines: each is a clone of the same bare repository, served by its own app."""
 
 import os
 import shutil
@@ -37,13 +37,13 @@ FILES: Mapping[str, str | bytes] = {
 
 
 def settings(push: str = "before", more: str = "") -> str:
-    """Return the site.yaml of machines that push."""
+    """Return the `site.yaml` of a machine that pushes its writes to the remote."""
     return f"search: {{index: false}}\ngit: {{remote: origin, branch: main, push: {push}}}\n{more}"
 
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """A bare repository, and machines by name."""
+    """Machines, by name, that share a bare repository as their remote."""
 
     bare: Path
     by_name: Mapping[str, Api]
@@ -53,22 +53,22 @@ class Machines:
 
     @property
     def tip(self) -> str:
-        """The current commit of the remote."""
+        """The commit at the tip of the remote's branch."""
         return head(self.bare, "main")
 
 
 def head(root: Path, name: str = "HEAD") -> str:
-    """Return the commit of a name."""
+    """Return the commit that a branch or other revision points to."""
     return git(root, "rev-parse", name).strip()
 
 
 def at_remote(machines: Machines, path: str) -> str:
-    """Return the content of a file at the remote."""
+    """Return the content of a file in the latest commit of the remote."""
     return git(machines.bare, "show", f"main:{path}")
 
 
 def hook(repository: Path, name: str, body: str) -> None:
-    """Install a hook, a shell script, in a repository."""
+    """Install a shell script as a git hook in a repository."""
     path = repository / "hooks" / name
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"#!/bin/sh\n{body}\n")
@@ -77,9 +77,10 @@ def hook(repository: Path, name: str, body: str) -> None:
 
 @contextmanager
 def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[str]]:
-    """Context manager: record the git commands run in the block by name, without those that git runs itself.
+    """Context manager: record the names of the git commands that the block starts.
 
-    Commands that read git's own settings, which run once in several seconds, are excluded too.
+    The list is filled when the block ends. It excludes commands that git itself starts, and `git config`,
+    which Bifolio runs every few seconds.
     """
     found: list[str] = []
     there = shutil.which("git")
@@ -99,7 +100,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[list[str
 def machines(
     folder: Path, *names: str, push: str = "before", files: Mapping[str, str | bytes] | None = None
 ) -> Iterator[Machines]:
-    """Yield machines that serve the same content."""
+    """Context manager: start machines that serve clones of the same content."""
     write(folder / "first", {"site.yaml": settings(push), **FILES, **(files or {})})
     commit_all(folder / "first")
     git(folder, "clone", "-q", "--bare", "first", "bare.git")

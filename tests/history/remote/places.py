@@ -1,4 +1,4 @@
-"""A bare remote, a site that is a clone of it, and another clone that pushes."""
+"""A site that is cloned from a bare remote, and a second clone that pushes to this remote."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +31,7 @@ FILES: dict[str, str | bytes] = {
 
 @dataclass
 class Places:
-    """The site (`api`), the bare repository (`remote`) and another clone (`other`)."""
+    """A site (`api`), its remote (`remote`, a bare repository), and a second clone (`other`)."""
 
     api: Api
     remote: Path
@@ -48,7 +48,7 @@ class Places:
 
     @property
     def branch(self) -> str:
-        """The current commit of the branch."""
+        """The latest commit of the site's local branch `main`."""
         return git(self.root, "rev-parse", "refs/heads/main").strip()
 
     @property
@@ -67,7 +67,7 @@ class Places:
         force: bool = False,
         at: str = TIME,
     ) -> str:
-        """Commit files in the other clone, push them, and return the commit."""
+        """Commit files in the second clone, push them to the remote, and return the commit's id."""
         change(self.other / self.inside, files)
         git(self.other, "add", "-A")
         git(self.other, "commit", "-qm", message, "--allow-empty", at=at)
@@ -75,24 +75,24 @@ class Places:
         return git(self.other, "rev-parse", "HEAD").strip()
 
     def edit(self, files: dict[str, str | bytes | None]) -> None:
-        """Edit files of the site by hand."""
+        """Change files in the site's folder, without committing them."""
         change(self.root, files)
 
     def commit(self, message: str = "here") -> str:
-        """Commit the site's files by hand."""
+        """Commit the changed files in the site's folder with git, and return the commit's id."""
         git(self.root, "add", "-A")
         git(self.root, "commit", "-qm", message)
         self.api.site.refresh()
         return self.head
 
     def take(self) -> Taken:
-        """Integrate the remote's commits."""
+        """Fetch the remote's commits and integrate them into the site."""
         git(self.root, "fetch", "-q", "origin", "+refs/heads/main:refs/remotes/origin/main")
         theirs = git(self.root, "rev-parse", "refs/remotes/origin/main").strip()
         return Takeover(PastStates(self.api.site)).take_over(theirs)
 
     def takes(self, commit: str) -> bool:
-        """Integrate the remote's commits, and return whether there is a new commit."""
+        """Integrate the remote's commits. Return whether the site is then at exactly the given commit."""
         return self.take().commit == commit
 
     def text(self, path: str) -> str:
@@ -108,7 +108,7 @@ def change(root: Path, files: dict[str, str | bytes | None]) -> None:
 
 
 def settle(places: Places) -> None:
-    """Recover as the next process does after one was killed."""
+    """Do what a new process does after the previous process was killed: rescan and make pending commits."""
     places.api.site.refresh()
     places.api.site.committer.commit_due()
     places.api.site.refresh()

@@ -1,4 +1,6 @@
-"""Following: the remote is fetched at intervals, its commits are integrated, and failures logged."""
+"""The background job that fetches from the remote and integrates its commits, including how it logs
+failures.
+"""
 
 import json
 import logging
@@ -124,7 +126,8 @@ def test_a_remote_that_is_unavailable_for_a_while(
     places.remote.rename(elsewhere)
     for _ in range(3):
         assert asked(places, follower) == AWAY
-    assert follower._pause(0.001) < 2.0  # The pause depends on the time, not on the number of attempts.
+    # The next pause depends on how long fetches have failed, not on how often.
+    assert follower._pause(0.001) < 2.0
     follower._away_since -= 40.0
     assert 40.0 <= follower._pause(2.0) < 50.0
     follower._away_since -= 400.0

@@ -1,6 +1,7 @@
-"""A full disk: nothing is lost, the error is reported, and work resumes when there is room.
+"""A full disk: no write is lost, the error is reported, and pushing and fetching resume once there is space.
 
-git reports it through a hook or a remote helper command, with the same messages as on a full disk.
+The disk is not really full: a git hook or remote helper fails with the message that git prints on a full
+disk.
 """
 
 import shutil
@@ -39,7 +40,8 @@ def test_a_confirmed_write_is_committed_and_pushed_when_the_disk_has_room(tmp_pa
         hook(api.root / ".git", "pre-commit", FULL)
         assert api.put("/api/notes/one", {"title": "Uno"}).headers["Bifolio-Commit"] == "pending"
         (api.root / ".git/hooks/pre-commit").unlink()
-        api.site.committer.commit_due()  # as half a second later; unlike after a refusal, the pause is short
+        # As if half a second had passed; unlike after a rejection, the pause is short.
+        api.site.committer.commit_due()
         Outgoing(PastStates(api.site), Timing()).push_due()
         assert "title: Uno" in at_remote(made, "content/notes/one.md")
         assert git(api.root, "status", "--porcelain") == ""

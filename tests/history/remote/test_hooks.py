@@ -1,4 +1,6 @@
-"""Hooks of a machine that pushes: they refuse or hang, and no write is lost."""
+"""Git hooks on a machine that pushes: a hook that rejects a commit or hangs must not cause a write to be
+lost.
+"""
 
 import shutil
 import time
@@ -19,12 +21,12 @@ from tests.sites import Answer, Api
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 HANGS = "sleep 60"
-SOON_S = 20.0  # much shorter than a hanging hook
+SOON_S = 20.0  # much shorter than the hook takes
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the timeout of hooks."""
+    """Shorten the timeout for hooks."""
     monkeypatch.setattr(pushing, "PUSH_TIMEOUT_S", 1.0)
     monkeypatch.setattr(pushing, "BACKOFF_S", 0.0)
     monkeypatch.setattr(command, "OWNER_TIMEOUT_S", 1.0)
@@ -50,7 +52,7 @@ def change(api: Api, title: str) -> Answer:
 
 
 def push(api: Api) -> str:
-    """Push pending commits, and return why some still wait."""
+    """Push pending commits. Return why some of them could not be pushed."""
     began = time.monotonic()
     Outgoing(PastStates(api.site), Timing()).push_due()
     assert time.monotonic() - began < SOON_S
@@ -108,14 +110,16 @@ def test_a_hook_after_the_commit_with_after(after: Machines, body: str) -> None:
 
 @pytest.mark.parametrize("body", ["echo 'Spelling first' >&2; exit 1", HANGS])
 def test_a_hook_before_the_commit(after: Machines, tmp_path: Path, body: str) -> None:
-    """With `after`, the write succeeds, and is committed when the hook accepts it; with `before`, 409."""
+    """With `push: after`, the write succeeds and is committed once the hook accepts it. With `before`, it
+    fails with 409.
+    """
     api, tip = after["a"], after.tip
     hook(api.root / ".git", "pre-commit", body)
     assert change(api, "Uno").headers["Bifolio-Commit"] == "pending"
     push(api)
     assert after.tip == tip
     (api.root / ".git/hooks/pre-commit").unlink()
-    api.site.committer._refused.clear()  # as half a minute later
+    api.site.committer._refused.clear()  # as if half a minute had passed
     api.site.committer._rests_until = 0.0
     api.site.committer.commit_due()
     assert push(api) == ""

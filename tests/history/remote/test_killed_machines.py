@@ -1,4 +1,4 @@
-"""Three machines write at random and are killed: no confirmed write is lost."""
+"""Three machines write at random and are killed at random: no confirmed write may be lost."""
 
 import json
 import os
@@ -33,7 +33,7 @@ FIELDS = ("title", "summary", "number", "slug")
 
 @dataclass(slots=True)
 class Server:
-    """Server of one machine, which can be killed and restarted."""
+    """The server process of one machine, which a test can kill and restart."""
 
     root: Path
     token: str
@@ -46,16 +46,17 @@ class Server:
         wait(self.process, self.port)
 
     def kill(self) -> None:
-        """Kill the server and all its child processes, like a power failure."""
+        """Kill the server and all its child processes at once, as a power failure would."""
         assert self.process
         kill_all(self.process)
-        for name in os.listdir("/proc"):  # git commands run in sessions of their own.
+        # The server's git commands run in their own sessions, so killing the process group would miss them.
+        for name in os.listdir("/proc"):
             with suppress(OSError, ValueError):
                 if name.isdigit() and f"\0{self.root}\0" in Path(f"/proc/{name}/cmdline").read_text():
                     os.kill(int(name), signal.SIGKILL)
 
     def put(self, number: int, data: dict[str, object]) -> tuple[int, str]:
-        """Return the status of a write and the commit in its response."""
+        """Write a note, and return the response's status and the commit id in its header."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         address = f"http://127.0.0.1:{self.port}/api/notes/n{number}"
         body = json.dumps({"data": data}).encode()
@@ -88,7 +89,7 @@ def running(folder: Path, push: str) -> Iterator[tuple[Machines, list[Server]]]:
 
 
 def is_settled(made: Machines, servers: list[Server]) -> bool:
-    """Return whether all machines are at the remote's commit, without other changes."""
+    """Return whether all machines are at the remote's latest commit, with no uncommitted changes."""
     tip = made.tip
     return all(head(s.root) == tip and not git(s.root, "status", "--short") for s in servers)
 
@@ -122,9 +123,10 @@ def test_confirmed_writes_are_at_the_remote(tmp_path: Path, push: str) -> None:
             own, count = random.Random(f"{SEED} {push} {number}"), 0
             while time.monotonic() < over:
                 count += 1
-                # After a confirmed write, only one machine may change a field; otherwise they conflict.
+                # After a write is confirmed, only one machine may change a field. Otherwise, the writes would
+                # conflict.
                 name = own.choice(FIELDS) if push == "before" else FIELDS[number]
-                # Writing the current value is no change and makes no commit.
+                # A write that sets the current value changes nothing and creates no commit.
                 value = 1000 * number + count if name == "number" else f"{name}-{number}-{count}"
                 try:
                     status, commit = server.put(own.randrange(4), {name: value})

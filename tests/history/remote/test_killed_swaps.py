@@ -1,4 +1,4 @@
-"""A process is killed while it replaces a file by a folder, or a folder by a file."""
+"""Kills while a file is being replaced by a folder of the same name, or a folder by a file."""
 
 import shutil
 from pathlib import Path
@@ -12,13 +12,13 @@ from tests.sites import load, write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-STRIDE = 5  # kill at every fifth step
+STRIDE = 5  # kill the process at every fifth step
 ONE, PLACE = "content/notes/one.md", "content/notes/x.md"
 FOLDER = f"{PLACE}/y/z.md"
 
 
 def put(root: Path, kind: str) -> None:
-    """Create a file or a folder at a path of the content."""
+    """Create either a file or a folder at `PLACE`, replacing whichever is there."""
     place = root / PLACE
     if place.is_dir():
         shutil.rmtree(place)
@@ -27,13 +27,17 @@ def put(root: Path, kind: str) -> None:
 
 
 def push(places: Places, kind: str, *, alone: bool = False) -> str:
-    """Push a file or a folder and, unless `alone`, another document that names which."""
+    """Push a commit with a file or a folder at `PLACE`.
+
+    Unless `alone`, another document changes in the same commit, with the kind ("file" or "folder") as its
+    title.
+    """
     put(places.other, kind)
     return places.push({} if alone else {ONE: f"---\ntitle: {kind}\n---\n"}, force=True)
 
 
 def go_back(places: Places, commit: str) -> None:
-    """Reset the site and the remote to a commit."""
+    """Reset the site and the second clone to an earlier commit."""
     git(places.root, "reset", "-q", "--hard", commit)
     git(places.other, "reset", "-q", "--hard", commit)
     git(places.root, "update-ref", "refs/bifolio/remote/main", commit)
@@ -41,7 +45,7 @@ def go_back(places: Places, commit: str) -> None:
 
 
 def there(places: Places) -> str:
-    """Return what is on disk: "file", "folder", or a mix."""
+    """Return which state is on disk: "file", "folder", or "mix" if the two documents do not match."""
     found = {path for path in (PLACE, FOLDER) if (places.root / path).is_file()}
     titles = {places.text(path).split()[2] for path in (*found, ONE)}
     kind = "file" if found == {PLACE} else "folder"
@@ -50,7 +54,7 @@ def there(places: Places) -> str:
 
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file")])
 def test_a_process_is_killed_at_every_step(places: Places, before: str, after: str) -> None:
-    """The next process finds either the old or the new state, even without the remote."""
+    """The next process finds either the old or the new state, even if the remote is not reachable."""
     first = push(places, before)
     places.take()
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):

@@ -1,4 +1,4 @@
-"""Reserved names in commits of the remote: they are refused, with the commit."""
+"""Remote commits with reserved file names: they are rejected, and the error names the commit."""
 
 import shutil
 
@@ -30,7 +30,7 @@ NAMES = [
 
 
 def push_tree(places: Places, name: str) -> str:
-    """Push a commit with a folder of any name, as only an attacker would."""
+    """Push a commit that contains a folder with any name, even one that git would not create."""
     blob = (run(places.other, "hash-object", "-w", "--stdin", stdin="#!/bin/sh\n") or "").strip()
     below = (run(places.other, "mktree", stdin=f"100755 blob {blob}\thook\n") or "").strip()
     listed = git(places.other, "ls-tree", "HEAD")

@@ -1,4 +1,6 @@
-"""git.push: after. A write is confirmed when it is committed locally, and pushed soon, in order."""
+"""Machines with `git.push: after`: a write is confirmed once it is committed locally, and is pushed soon, in
+order.
+"""
 
 import logging
 import shutil
@@ -109,7 +111,10 @@ def test_a_conflict_is_reported_until_it_is_resolved(two: Machines, caplog: pyte
 
 
 def conflict(two: Machines) -> Outgoing:
-    """Let both write the same field, and another one each; return the pusher of `b`, the later one."""
+    """Let both machines change the title of the same note, and one more field each.
+
+    Return the part of `b` that pushes. It is the second to push, so its commit conflicts.
+    """
     change(two["a"], title="Uno", summary="Long")
     change(two["b"], title="Eins", number=7)
     pusher(two["a"]).push_due()
@@ -163,7 +168,8 @@ def test_a_remote_file_in_place_of_a_local_folder_is_a_conflict(two: Machines) -
     found = two["b"].get("/_health/ready").body["data"]["push"]
     assert found["files"] == ["content/tags", f"content/tags/{made}.md"]
     assert two["b"].get(f"/api/tags/{made}").data["name"] == "New"
-    assert two["b"].ask("DELETE", f"/api/tags/{made}").status == 204  # One of them is changed.
+    # Deletes the tag that was created above, which is one of the pending changes.
+    assert two["b"].ask("DELETE", f"/api/tags/{made}").status == 204
     outgoing.push_due()
     assert waiting(two["b"]) == 0
     assert at_remote(two, "content/tags") == "What tags are for.\n"
@@ -203,7 +209,7 @@ def test_changes_of_the_remote_are_listed_before_a_merge(two: Machines) -> None:
 def test_pushing_continues_immediately_after_a_resolved_conflict(two: Machines) -> None:
     conflict(two)
     outgoing = pusher(two["b"])
-    outgoing._failures = 8  # as after several minutes
+    outgoing._failures = 8  # as after several minutes of failed attempts
     outgoing.push_due()
     runner = Runner([outgoing])
     runner.start()
@@ -241,7 +247,7 @@ def test_an_unavailable_or_refusing_remote_leaves_a_backlog(two: Machines) -> No
     pusher(two["a"]).push_due()
     assert "Not on Sundays" in backlog(two["a"].root, two["a"].site.state.settings).error
     (two.bare / "hooks/pre-receive").unlink()
-    pusher(two["a"]).push_due()  # as the next server does
+    pusher(two["a"]).push_due()  # as a restarted server does
     assert (waiting(two["a"]), two.tip) == (0, head(two["a"].root))
     assert backlog(two["a"].root, two["a"].site.state.settings).error == ""
 

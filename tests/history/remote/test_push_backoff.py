@@ -1,4 +1,6 @@
-"""Fairness: a machine that has pushed pauses only if others want to push too."""
+"""Fair access to the remote: a machine pauses after its own pushes only if other machines are also
+pushing.
+"""
 
 from server.history.remote.pushing import MAX_PAUSE_S, PushFairness
 
@@ -13,7 +15,7 @@ def test_a_machine_without_rivals_does_not_pause() -> None:
 def test_a_machine_that_lost_a_race_pauses_after_its_own_pushes() -> None:
     courtesy = PushFairness()
     courtesy.record_rival()
-    assert courtesy.left == 0  # It lost the race and retries immediately.
+    assert courtesy.left == 0  # After losing a race, the machine retries immediately.
     courtesy.pushed(0.2)
     assert 0.1 < courtesy.left <= MAX_PAUSE_S
 

@@ -1,4 +1,7 @@
-"""git.push: before. A write is confirmed when the remote has it; of two of the same field, one succeeds."""
+"""Machines with `git.push: before`: a write is confirmed once the remote has accepted it.
+
+If two machines write the same field at once, only one of the writes succeeds.
+"""
 
 import io
 import shutil
@@ -47,7 +50,7 @@ def test_a_confirmed_write_is_at_the_remote(two: Machines) -> None:
 def test_a_write_runs_few_git_commands(
     two: Machines, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert change(two["a"], title="Uno").status == 200  # The repository's location is cached from now on.
+    assert change(two["a"], title="Uno").status == 200  # From now on, the repository's location is cached.
     with counting(monkeypatch, tmp_path) as commands:
         assert change(two["a"], title="Eins").status == 200
     assert commands == ["ls-tree", "hash-object", "fast-import", "push", "update-index", "update-ref"]
@@ -81,8 +84,9 @@ def test_the_same_field_is_a_reported_conflict(two: Machines) -> None:
         "attribute": "title", "paths": [["title"]], "base": "One", "ours": "Eins", "theirs": "Uno",
     }  # fmt: skip
     assert two.tip == before
-    assert note(two["b"])["title"] == "Uno"  # The other machine's write has arrived.
-    assert change(two["b"], title="Eins").status == 200  # It has seen the new value, and overwrites it.
+    assert note(two["b"])["title"] == "Uno"  # This machine has integrated the other machine's write.
+    # This machine has integrated the new value, so it may overwrite it.
+    assert change(two["b"], title="Eins").status == 200
     assert "title: Eins" in at_remote(two, "content/notes/one.md")
 
 
@@ -116,14 +120,16 @@ def test_a_document_changed_on_another_machine_is_not_deleted_unseen(two: Machin
     answer = two["b"].ask("DELETE", "/api/notes/one")
     assert (answer.status, answer.error["details"]["documentId"]) == (409, "one")
     assert two["b"].ask("DELETE", "/api/notes/one").status == 204
-    assert two["a"].ask("DELETE", "/api/notes/one").status == 204  # It is deleted, as requested.
+    # The document is deleted as requested, although another machine has changed it.
+    assert two["a"].ask("DELETE", "/api/notes/one").status == 204
     assert two["a"].ask("DELETE", "/api/notes/two").status == 204
 
 
 def test_a_draft_of_a_published_document(two: Machines) -> None:
     draft = two["a"].put("/api/notes/one?status=draft", {"title": "Draft"})
     assert draft.status == 200
-    assert change(two["b"], summary="Long").status == 409  # It would publish a draft that it has not seen.
+    # Publishing would also publish a draft that this machine has not integrated yet.
+    assert change(two["b"], summary="Long").status == 409
     assert "title: One" in at_remote(two, "content/notes/one.md")
     assert two["b"].put("/api/notes/one?status=draft", {"summary": "Long"}).status == 200
     assert two["a"].put("/api/notes/one?status=draft", {"number": 3}).status == 200
@@ -137,7 +143,7 @@ def test_actions_are_pushed(two: Machines, action: str) -> None:
     assert two["a"].ask("POST", f"/api/notes/one/actions/{action}").status == 200
     assert head(two["a"].root) == two.tip
     answer = two["b"].ask("POST", f"/api/notes/one/actions/{action}")
-    assert answer.status in (400, 409)  # Its document has changed.
+    assert answer.status in (400, 409)  # The document has changed on the other machine.
 
 
 def test_a_batch_is_one_commit_that_both_machines_merge(two: Machines) -> None:
@@ -199,7 +205,7 @@ def test_a_file_is_not_replaced_by_a_folder(two: Machines) -> None:
     two["a"].site.refresh()
     assert change(two["a"], title="Uno").status == 200
     before = two.tip
-    for name in ("a", "b"):  # The other machine has not fetched.
+    for name in ("a", "b"):  # Neither machine has fetched the other machine's commit yet.
         answer = two[name].post("/api/tags", {"name": "x"})
         assert (answer.status, answer.error["name"]) == (409, "ConflictError"), name
     assert two.tip == before
@@ -286,7 +292,7 @@ def test_requests_wait_only_once_for_a_hanging_remote(two: Machines, monkeypatch
         with ThreadPoolExecutor(8) as pool:
             statuses = set(pool.map(lambda n: change(a, title=f"Uno {n}").status, range(16)))
         assert statuses == {503}
-        assert time.monotonic() - began < 20  # instead of 16 times the timeout of one
+        assert time.monotonic() - began < 20  # the timeout applies once, not to each of the 16 writes
     assert files_of(a.root) == before
     assert (note(a)["title"], status(a)) == ("One", "")
 
@@ -306,19 +312,21 @@ def test_waiting_for_a_hanging_remote_has_one_timeout(two: Machines, monkeypatch
         git(a.root, "remote", "set-url", "origin", f"git://127.0.0.1:{silent.getsockname()[1]}/x.git")
 
         def write(number: int) -> tuple[int, float]:
-            time.sleep(number / 4)  # They arrive one after the other, during the first one's wait and later.
+            # The writes arrive one after the other, while the first one is waiting and later.
+            time.sleep(number / 4)
             began = time.monotonic()
             return change(a, title=f"Uno {number}").status, time.monotonic() - began
 
         found = list(pool.map(write, range(12)))
     assert {status for status, _ in found} == {503}
-    assert max(taken for _, taken in found) < 8  # one timeout, not the sum of all
+    # Each write waits for one timeout, not for the sum of all timeouts.
+    assert max(taken for _, taken in found) < 8
     assert (note(a)["title"], status(a)) == ("One", "")
 
 
 def test_a_repeatedly_overtaken_write_succeeds(two: Machines) -> None:
     a, b = two["a"], two["b"]
-    # Five times, "b" pushes just before "a".
+    # Five times, "b" pushes just before "a" does.
     elsewhere = two.bare.parent / "elsewhere"
     git(two.bare.parent, "clone", "-q", str(two.bare), str(elsewhere))
     who = "-c user.name=B -c user.email=b@example.org"
@@ -337,7 +345,9 @@ def test_a_repeatedly_overtaken_write_succeeds(two: Machines) -> None:
 
 
 def files_of(root: Path) -> set[Path]:
-    """Return all files of a site, including those of git and the server, except event logs."""
+    """Return all files in a site's folder except the event logs, including git's files and those in
+    `.bifolio`.
+    """
     return {path for path in root.rglob("*") if path.is_file() and ".db" not in path.name}
 
 
@@ -408,7 +418,8 @@ def test_a_write_can_be_undone(two: Machines) -> None:
     assert at_remote(two, "content/notes/one.md") == before
     undo = change_with(two["a"], "undo", title="Uno").headers["Bifolio-Undo"]
     assert change(two["b"], summary="Long").status == 200
-    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409  # It would undo that too.
+    # It would also undo the write of the other machine.
+    assert two["a"].ask("POST", f"/batch/undo/{undo}").status == 409
     assert "summary: Long" in at_remote(two, "content/notes/one.md")
 
 

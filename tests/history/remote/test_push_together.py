@@ -1,4 +1,4 @@
-"""git.push: before, with many simultaneous writes: they are pushed together, each with its own result."""
+"""Simultaneous writes with `git.push: before`: they are pushed together, but each gets its own response."""
 
 import io
 import shutil
@@ -20,7 +20,10 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @contextmanager
 def held(two: Machines) -> Iterator[Path]:
-    """Delay pushes of "a" while the returned file exists; each push appends a line to `pushes` beside it."""
+    """Context manager: block the pushes from "a" as long as the returned file exists.
+
+    Each push appends a line to the file `waits` in the same folder.
+    """
     wait = two.bare.parent / "wait"
     wait.touch()
     hook(two["a"].root / ".git", "pre-push", f"echo >> {wait}s; while test -e {wait}; do sleep 0.02; done")
@@ -28,18 +31,18 @@ def held(two: Machines) -> Iterator[Path]:
 
 
 def pushes(wait: Path) -> int:
-    """Return how many pushes have begun."""
+    """Return how many pushes have started."""
     log = wait.with_name("waits")
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
 def together(two: Machines, wait: Path, *jobs: Callable[[], Answer]) -> list[Answer]:
-    """Return the responses to requests that arrive during another push."""
+    """Send requests while another push is in progress, and return their responses."""
     with ThreadPoolExecutor(len(jobs) + 1) as pool:
         first = pool.submit(change, two["a"], "two", title="Zwei")
         until(lambda: pushes(wait) == 1)
         others: list[Future[Answer]] = []
-        for job in jobs:  # In order.
+        for job in jobs:  # Start them in this order.
             others.append(pool.submit(job))
             until(lambda: len(waiting(two["a"])) == len(others))
         wait.unlink()
@@ -48,7 +51,7 @@ def together(two: Machines, wait: Path, *jobs: Callable[[], Answer]) -> list[Ans
 
 
 def waiting(api: Api) -> list[threading.Thread]:
-    """Return the writes of a machine that wait for the current push."""
+    """Return the threads whose writes are waiting for the current push to end."""
     arbiter = api.site.arbiter
     return list(arbiter._line._waiting)  # type: ignore[union-attr]
 

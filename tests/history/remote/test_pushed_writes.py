@@ -1,4 +1,6 @@
-"""git.push: before: a commit that the remote has accepted is integrated despite concurrent local changes."""
+"""Machines with `git.push: before`: after the remote accepts a commit, the commit is integrated even if local
+files change.
+"""
 
 import shutil
 from pathlib import Path
@@ -16,14 +18,14 @@ NOTE = "content/notes/one.md"
 
 
 def edit(root: Path, before: str, after: str) -> None:
-    """Edit a note by hand and save it like an editor."""
+    """Replace some text in the note in place, as an editor does."""
     text = (root / NOTE).read_text()
     assert before in text
     (root / NOTE).write_text(text.replace(before, after))
 
 
 def edited_when_pushed(two: Machines, before: str, after: str) -> None:
-    """Edit the note of "a" by hand as soon as the remote has a write."""
+    """Edit the note on "a" by hand as soon as the remote has accepted the current write."""
     hook(two.bare, "post-receive", f"sed -i 's/{before}/{after}/' {two['a'].root / NOTE}")
 
 
@@ -77,6 +79,6 @@ def test_a_write_blocked_by_git_is_reported_as_not_served_yet(
     assert answer.error["message"] == "The change was pushed to the git remote, but is not served here yet"
     lock.unlink()
     (two.bare / "hooks/post-receive").unlink()
-    # A busy test machine may exceed WRITE_TIMEOUT_S.
+    # On a busy test machine, a write may take longer than WRITE_TIMEOUT_S.
     until(lambda: change(two, summary="Long").status == 200)
     assert "title: Uno" in (a.root / NOTE).read_text()

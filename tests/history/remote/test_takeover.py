@@ -1,4 +1,4 @@
-"""Integration of a remote commit into the served branch."""
+"""Integration of remote commits into the served branch."""
 
 import logging
 import os
@@ -17,13 +17,13 @@ from tests.sites import STRING, collection, make, write
 from tests.torture import SEED
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-STRIDE = 9  # kill at every ninth step
+STRIDE = 9  # kill the process at every ninth step
 ONE = "content/notes/one.md"
 TEXT = str(FILES[ONE])
 
 
 def shown(places: Places) -> list[int]:
-    """Record the number of documents in each change from now on."""
+    """Return a list to which each further change to the site appends its number of files."""
     counts: list[int] = []
     observed = places.api.site._replica.observe
     places.api.site.observe(lambda contents, record, origin: counts.append(len(record.entries)))
@@ -32,7 +32,7 @@ def shown(places: Places) -> list[int]:
 
 
 def refused(places: Places) -> NotTakenOverError:
-    """Assert that nothing changes, and return the error."""
+    """Assert that integrating the remote's commits fails and changes nothing. Return the error."""
     before = (places.head, places.status, places.api.get("/api/notes").data)
     with pytest.raises(NotTakenOverError) as caught:
         places.take()
@@ -40,7 +40,7 @@ def refused(places: Places) -> NotTakenOverError:
     return caught.value
 
 
-# --- a clean tree ----------------------------------------------------------------------------------------
+# --- without uncommitted changes --------------------------------------------------------------------------
 
 
 def test_files_of_any_kind_arrive_as_one_record(places: Places) -> None:
@@ -299,11 +299,11 @@ def test_it_waits_while_git_is_busy(places: Places, name: str) -> None:
     assert (places.head, places.status) == (theirs, "")
 
 
-# --- rewritten history -----------------------------------------------------------------------------------
+# --- rewritten history on the remote ----------------------------------------------------------------------
 
 
 def rewrite(places: Places, files: dict[str, str | bytes | None]) -> str:
-    """Replace the remote's commits since the first one."""
+    """Replace all commits of the remote except the first one."""
     git(
         places.other,
         "reset",
@@ -393,7 +393,7 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edited", [False, True])
 def test_a_process_is_killed_at_every_step(places: Places, edited: bool) -> None:
-    """Another process completes or repeats what a killed one began, and nothing is lost."""
+    """After a process is killed, the next one completes or repeats its integration, and no edit is lost."""
     first, steps = places.head, 0
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
         git(places.root, "reset", "-q", "--hard", first)
@@ -433,7 +433,7 @@ def test_a_process_is_killed_at_every_step(places: Places, edited: bool) -> None
 
 
 def test_an_edit_of_the_same_size_right_after_a_commit_is_kept(places: Places) -> None:
-    """git detects such a file by its modification time, which equals that of the index."""
+    """git recognizes such a file only because its modification time is the same as that of git's index."""
     places.edit({ONE: TEXT.replace("title: One", "title: Commit")})
     git(places.root, "commit", "-qam", "here")
     at = (places.root / ".git/index").stat().st_mtime_ns
@@ -469,7 +469,7 @@ def test_files_that_are_not_content_are_integrated(
 
 
 def put_at(root: Path, kind: str) -> None:
-    """Create a file, a folder or a link at a path of the content."""
+    """Create a file, a folder or a symbolic link at `PLACE`, replacing whichever is there."""
     place = root / "content/notes/x.md"
     if place.is_dir() and not place.is_symlink():
         shutil.rmtree(place)

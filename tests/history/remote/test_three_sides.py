@@ -1,4 +1,4 @@
-"""Random edits on three sides: remote, committed locally, uncommitted. None is lost."""
+"""Random edits in remote commits, in local commits and in uncommitted files: none of them is lost."""
 
 import random
 import shutil
@@ -26,14 +26,16 @@ SITE = {
 
 
 class Side:
-    """Values set by one side since all sides were equal, by note and field."""
+    """One of the three places where fields are edited. It records the values set since all places were the
+    same.
+    """
 
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.name = folder, name
         self.set: dict[tuple[str, str], str] = {}
 
     def edit(self, chance: random.Random, left: set[tuple[str, str]], number: int) -> None:
-        """Set some fields, mostly of those `left`, which no other side sets."""
+        """Set some random fields. Prefer fields in `left`, which no other side has set."""
         fields = [(name, field) for name in NAMES for field in FIELDS]
         for name, field in chance.sample(fields, chance.randint(0, 4)):
             if (name, field) not in left and chance.random() < 0.9:
@@ -56,7 +58,9 @@ def values(places: Places) -> dict[tuple[str, str], str]:
 
 
 def test_random_edits_on_three_sides(places: Places) -> None:
-    """Fields set by one side are all merged; if two sides set the same field, nothing changes."""
+    """If each field is set on one side only, all edits are merged. If two sides set the same field, nothing
+    changes.
+    """
     chance, taken, stayed = random.Random(SEED), 0, 0
     for number in range(ROUNDS):
         git(places.root, "checkout", "-q", "-f", "main")
