@@ -1,4 +1,4 @@
-"""Three machines of one site at random: writes from all sides, kills, and what must hold at the end.
+"""Fault-injection test: three machines serve clones of one site while clients write and processes are killed.
 
-`python -m tests.machines` (`make test-machines`) runs it; `--seed` runs the same again.
+To run it, use `python -m tests.machines` or `make test-machines`. `--seed` repeats the same writes and kills.
 """

@@ -1,6 +1,6 @@
 """`python -m tests.machines`: fault-injection test of three machines with two workers each.
 
-The seed fixes the writes and the kills, but not the timing.
+The seed determines the writes and the kills, but not the timing.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def _run(cluster: Cluster, options: argparse.Namespace) -> list[str]:
 
 
 def _run_load(cluster: Cluster, record: Record, options: argparse.Namespace) -> None:
-    """Write, read and edit from all sides, and kill something every few seconds."""
+    """Run clients that write, read and edit on all machines, and kill a process every few seconds."""
     chance = random.Random(options.seed)
     stopped = threading.Event()
     editor = Editor(cluster, record, random.Random(chance.random()))
@@ -131,7 +131,7 @@ def _run_load(cluster: Cluster, record: Record, options: argparse.Namespace) -> 
 
 
 def _inject_fault(cluster: Cluster, record: Record, chance: random.Random) -> None:
-    """Kill something, and start it again soon."""
+    """Kill a random process, and restart it soon."""
     what = chance.choice(("machine", "machine", "two machines", "worker", "database", "remote", "remote"))
     pause = chance.random() * 2.5
     record.faults.append(what)
@@ -157,7 +157,9 @@ def _inject_fault(cluster: Cluster, record: Record, chance: random.Random) -> No
 
 
 def _hand_edits(cluster: Cluster, editor: Editor) -> list[str]:
-    """Return hand edits that were lost; then restore the files so that the machines can converge."""
+    """Return the edits by hand that were lost. Then restore the edited files, so that the machines can
+    converge.
+    """
     lost = []
     for machine in cluster.machines:
         path = f"content/hands/{machine.name}.json"
@@ -168,7 +170,9 @@ def _hand_edits(cluster: Cluster, editor: Editor) -> list[str]:
 
 
 def _take_back(root: Path, path: str) -> bool:
-    """Restore a file from HEAD. Return False if git failed, e.g. because the index is locked."""
+    """Restore a file from the commit HEAD. Return False if git fails, for example because its index is
+    locked.
+    """
     command = ["git", "checkout", "-q", "HEAD", "--", path]
     return subprocess.run(command, cwd=root, capture_output=True, check=False).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Who writes to and reads from the machines, and the record of what each was answered."""
+"""Clients that write to and read from the machines, and the record of all their requests and responses."""
 
 import itertools
 import json
@@ -16,12 +16,13 @@ from tests.git import git
 from tests.machines.cluster import COUNTERS, EDITED, NAMES, Cluster, Machine
 
 LONGEST_S = 60.0
-FIRST_NUMBER = 10_000_000  # of counters, so that a number is found in a history as a text is
+# The first value of the counters. It is so large that git's history can be searched for it.
+FIRST_NUMBER = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a machine has said; status 0 where it has not."""
+    """A machine's response to a request. The status is 0 if there was no response."""
 
     status: int
     body: Any
@@ -32,7 +33,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write: the text that it alone writes, which document it is to, when it was sent and answered."""
+    """A write: its token (a text that no other write contains), its document, and when it was sent and
+    answered.
+    """
 
     machine: str
     kind: str
@@ -45,12 +48,12 @@ class Write:
 
 @dataclass(slots=True)
 class Record:
-    """What all clients have seen."""
+    """A record of what all clients have sent and received."""
 
     seed: int
     writes: list[Write] = field(default_factory=list)
     reads: dict[str, list[tuple[float, float, str]]] = field(default_factory=dict)
-    after: list[tuple[str, str, Answer]] = field(default_factory=list)  # machine, asked commit, answer
+    after: list[tuple[str, str, Answer]] = field(default_factory=list)  # machine, requested commit, response
     violations: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -60,7 +63,7 @@ class Record:
     _numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(FIRST_NUMBER))
 
     def token(self) -> str:
-        """A text that nobody has written before."""
+        """Return a text that no other write contains."""
         return f"w{next(self._numbers)}y"
 
     def add(self, write: Write) -> None:
@@ -68,13 +71,13 @@ class Record:
             self.writes.append(write)
 
     def violated(self, what: str) -> None:
-        """Something that must not be."""
+        """Record that an invariant was violated."""
         with self.lock:
             self.violations.append(f"{time.monotonic() - self.began:6.1f} s  {what}")
 
 
 def ask(machine: Machine, method: str, path: str, body: bytes | Any = None, **headers: str) -> Answer:
-    """Ask a machine something, on a connection of its own."""
+    """Send a request to a machine on a new connection, and return the response."""
     connection = HTTPConnection("127.0.0.1", machine.port, timeout=LONGEST_S)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     if body is not None and not isinstance(body, bytes):
@@ -84,7 +87,8 @@ def ask(machine: Machine, method: str, path: str, body: bytes | Any = None, **he
         answer = connection.getresponse()
         raw = answer.read()
         told = json.loads(raw) if raw and "json" in answer.headers.get("Content-Type", "") else None
-        commit = answer.headers.get("Bifolio-Commit", "").partition(";")[0]  # "; changed": by hand, besides
+        # "; changed" means uncommitted changes.
+        commit = answer.headers.get("Bifolio-Commit", "").partition(";")[0]
         return Answer(answer.status, told, commit, raw, answer.headers.get("Retry-After"))
     except TimeoutError:
         return Answer(-1, None, "")
@@ -96,9 +100,10 @@ def ask(machine: Machine, method: str, path: str, body: bytes | Any = None, **he
 
 @dataclass(slots=True)
 class Writer:
-    """Writes to one machine, whatever chance says.
+    """A client that sends random writes to one machine.
 
-    With `apart`, no two machines write to one document: with `git.push: after`, a person would have to merge.
+    With `apart`, no two machines write to the same document, because with `git.push: after` a person would
+    have to resolve the conflicts.
     """
 
     cluster: Cluster
@@ -106,7 +111,7 @@ class Writer:
     record: Record
     random: random.Random
     apart: bool = False
-    made: list[str] = field(default_factory=list)  # documents that this writer has made
+    made: list[str] = field(default_factory=list)  # documents that this writer has created
 
     def run(self, stopped: threading.Event) -> None:
         actions: list[tuple[int, Callable[[], None]]] = [
@@ -123,7 +128,7 @@ class Writer:
             time.sleep(self.random.random() * 0.1)
 
     def write(self, kind: str, token: str, document: str, method: str, path: str, body: Any) -> Answer:
-        """Send a write, as one who has a token or as anybody, and record what came of it."""
+        """Send a write, either with a token or without credentials, and record its result."""
         public = path.startswith("/api/notes") and self.random.random() < 0.5
         headers = {} if public else {"Authorization": f"Bearer {self.cluster.token}"}
         if isinstance(body, tuple):
@@ -152,7 +157,7 @@ class Writer:
             self.made.append(answer.body["data"]["documentId"])
 
     def take_code(self) -> None:
-        """Make a note whose code somebody else may be about to take."""
+        """Try to create a note with a code that another client may be creating at the same time."""
         self.create(f"code-{self.random.randrange(40)}")
 
     def update(self) -> None:
@@ -168,7 +173,7 @@ class Writer:
                     self.record.notes.remove(note)
 
     def page(self) -> None:
-        """Make a draft, or publish or change one."""
+        """Create a draft, or publish, unpublish or change an existing page."""
         token = self.record.token()
         page = self._one_of(self.record.pages)
         if not page or self.random.random() < 0.3:
@@ -187,7 +192,7 @@ class Writer:
             self.write(kind, token, page, "PUT", f"/api/pages/{page}{status}", {"data": {"title": token}})
 
     def count(self) -> None:
-        """Give all counters the same number at once."""
+        """Set all counters to the same number in one batch."""
         token = self.record.token()
         body = {"data": {"n": int(token[1:-1])}}
         operations = [{"method": "PUT", "path": f"/api/counters/{name}", "body": body} for name in COUNTERS]
@@ -205,14 +210,16 @@ class Writer:
         self.write("board", token, "board", "PUT", "/api/board", {"data": {name: token}})
 
     def hand(self) -> None:
-        """Change what somebody is editing by hand, on a machine or in another clone: another attribute."""
+        """Change an attribute of a document while another attribute is being edited by hand, on a machine or
+        in the editor's clone.
+        """
         token = self.record.token()
         names = (self.machine.name,) if self.apart else (*NAMES, *EDITED)
         document = self.random.choice(names)
         self.write("hand", token, document, "PUT", f"/api/hands/{document}", {"data": {"b": token}})
 
     def after(self) -> None:
-        """Ask another machine for what was just written here."""
+        """Write to this machine, then read the document from another machine with `Bifolio-After`."""
         if not (note := self._note()):
             return
         token = self.record.token()
@@ -227,7 +234,9 @@ class Writer:
         return self._one_of(self.record.notes)
 
     def _one_of(self, documents: list[str]) -> str:
-        """A document that was made lately, "" where there is none: of few, so that two often write to one."""
+        """Return one of the few latest documents, so that clients often write to the same one. Return "" if
+        there is none.
+        """
         with self.record.lock:
             recent = [name for name in documents if not self.apart or name in self.made][-12:]
         return self.random.choice(recent) if recent else ""
@@ -235,7 +244,7 @@ class Writer:
 
 @dataclass(slots=True)
 class Reader:
-    """Reads from one machine, and looks whether what it reads can be one state."""
+    """A client that reads from one machine and checks that each response is consistent."""
 
     machine: Machine
     record: Record
@@ -264,12 +273,15 @@ class Reader:
 
 @dataclass(slots=True)
 class Editor:
-    """Commits and pushes from a clone, and edits files of the machines without a commit."""
+    """A person who commits and pushes from a clone, and who edits files on the machines without
+    committing.
+    """
 
     cluster: Cluster
     record: Record
     random: random.Random
-    left: dict[str, str] = field(default_factory=dict)  # by machine, what is edited there and not committed
+    # By machine: the value that was edited there and is not committed.
+    left: dict[str, str] = field(default_factory=dict)
 
     def run(self, stopped: threading.Event) -> None:
         while not stopped.wait(0.5 + self.random.random()):
@@ -286,7 +298,7 @@ class Editor:
         self.left[machine.name] = token
 
     def push(self) -> None:
-        """Pull, change a file, commit and push, as often as it takes."""
+        """Fetch, change a file, commit and push. Do nothing if the push fails."""
         token, name = self.record.token(), self.random.choice(EDITED)
         began = time.monotonic()
         try:
@@ -295,7 +307,7 @@ class Editor:
             _set(self.cluster.editor / f"content/hands/{name}.json", "a", token)
             git(self.cluster.editor, "commit", "-qam", f"Edit {name}")
             git(self.cluster.editor, "push", "-q", "origin", "HEAD:main")
-        except subprocess.CalledProcessError:  # Somebody was faster, or the remote is away.
+        except subprocess.CalledProcessError:  # Another client was faster, or the remote is down.
             return
         answer = Answer(200, None, "")
         self.record.add(Write("editor", "editor", token, name, began, time.monotonic(), answer))

@@ -1,6 +1,6 @@
-"""Three clones of one site, each served by a process of its own, and what they share: a remote, a database.
+"""Three clones of one site, each served by its own process, with a shared git remote and a shared database.
 
-The remote is behind `git daemon` and the accounts are in PostgreSQL, so that both can be killed.
+The remote is served by `git daemon`, and the accounts are in PostgreSQL, so that both can be killed.
 """
 
 import os
@@ -23,7 +23,7 @@ from tests.waiting import until
 
 NAMES = ("one", "two", "three")
 COUNTERS = tuple(f"c{i:02d}" for i in range(12))
-EDITED = tuple(f"e{i}" for i in range(6))  # documents whose attribute `a` an editor's clone changes
+EDITED = tuple(f"e{i}" for i in range(6))  # documents whose attribute `a` is changed in the editor's clone
 SECRET = "s" * 40
 SETTINGS = """\
 git: {{remote: origin, branch: main, follow: {follow}, push: {push}, committer: "Bifolio <b@example.org>"}}
@@ -40,7 +40,9 @@ roles:
 
 
 def site_files(push: str, database: str, media: str, notes: int, follow: str = "1s") -> dict[str, str]:
-    """The files of the site that all machines serve; without a database, each has its own accounts."""
+    """Return the files of the site that all machines serve. Without `database`, each machine has its own
+    accounts.
+    """
     accounts = f"accounts: {database}\n" if database else ""
     text = '{{\n  "title": "Note {0}",\n  "text": "-",\n  "code": "note-{0}"\n}}\n'
     return {
@@ -61,22 +63,25 @@ def site_files(push: str, database: str, media: str, notes: int, follow: str = "
 
 @dataclass(slots=True)
 class Machine:
-    """One machine: the folder of its clone, and its server while that runs."""
+    """A machine: the folder of its clone, and the server process while it is running."""
 
     name: str
     root: Path
     port: int = field(default_factory=free_port)
     process: subprocess.Popen[str] | None = None
-    environment: dict[str, str] = field(default_factory=dict)  # besides that of this process
+    environment: dict[str, str] = field(default_factory=dict)  # in addition to the test's own environment
 
     def start(self) -> None:
-        """Serve the clone, with two workers, and wait until it answers."""
+        """Serve the clone with two workers, and wait until the server responds."""
         self.launch()
         assert self.process
         wait(self.process, self.port)
 
     def launch(self, *more: str) -> None:
-        """Begin to serve the clone, with more options. `environment` needs a process that began with it."""
+        """Start serving the clone, with additional options.
+
+        A different `environment` only applies if a new process is started.
+        """
         options = ("--workers", "2", "--log", "json", *more)
         environment = {**os.environ, "BIFOLIO_JWT_SECRET": SECRET, "PYTHONPATH": str(ROOT), **KEYS}
         environment |= self.environment
@@ -87,32 +92,32 @@ class Machine:
             )
 
     def kill(self) -> None:
-        """Kill the server and all its processes at once, as a power cut does."""
+        """Kill the server and all its processes at once, as a power failure would."""
         assert self.process
         if self.process.poll() is None:
             kill_all(self.process)
 
     def kill_worker(self) -> None:
-        """Kill one of the processes that answer."""
+        """Kill one of the server's workers."""
         assert self.process
         for worker in sorted(workers(self.process.pid))[:1]:
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
 
     def memory(self) -> int:
-        """The resident bytes of the largest of its processes."""
+        """The resident memory of the machine's largest process, in bytes."""
         assert self.process
         below = {self.process.pid, *children(self.process.pid), *workers(self.process.pid)}
         return max(_resident(pid) for pid in below)
 
     def head(self) -> str:
-        """The commit that its clone is at."""
+        """The commit that is checked out in the machine's clone."""
         return git(self.root, "rev-parse", "HEAD").strip()
 
 
 @dataclass(slots=True)
 class Remote:
-    """A bare repository behind a server of git, which can be killed."""
+    """A bare repository that a `git daemon` serves, which can be killed."""
 
     repository: Path
     port: int = field(default_factory=free_port)
@@ -131,32 +136,32 @@ class Remote:
         until(lambda: subprocess.run(asked, capture_output=True, check=False).returncode == 0)
 
     def kill(self) -> None:
-        """Kill it with all that it has begun for its clients, in the middle of a push too."""
+        """Kill the git server with all its child processes, possibly in the middle of a push."""
         assert self.process
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait(10)
-        for lock in self.repository.rglob("*.lock"):  # as who runs a remote does after a crash
+        for lock in self.repository.rglob("*.lock"):  # as an administrator does after a crash
             lock.unlink(missing_ok=True)
 
     def head(self) -> str:
-        """The commit that its branch is at."""
+        """The latest commit of the remote's branch."""
         return git(self.repository, "rev-parse", "main").strip()
 
 
 @dataclass(slots=True)
 class Cluster:
-    """Everything, in a folder."""
+    """The whole test setup in one folder: machines, remote, database and media bucket."""
 
     folder: Path
     database: Postgres | None
     push: str
     bucket: S3 | None = None
-    notes: int = 200  # that there are at first
-    follow: str = "1s"  # how often the remote is asked where nobody tells
+    notes: int = 200  # the number of notes at the start
+    follow: str = "1s"  # how often each machine fetches if it gets no notification
     names: Sequence[str] = NAMES
-    settings: str = ""  # more lines of site.yaml
-    files: Mapping[str, str] = field(default_factory=dict)  # more files of the site
+    settings: str = ""  # additional lines for site.yaml
+    files: Mapping[str, str] = field(default_factory=dict)  # additional files for the site
     machines: list[Machine] = field(default_factory=list)
     remote: Remote = field(init=False)
     editor: Path = field(init=False)
@@ -177,16 +182,16 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The address of the database, "" where each machine has one of its own."""
+        """The URL of the database. It is "" if each machine has its own database."""
         return self.database.url if self.database else ""
 
     def clone(self, name: str) -> Path:
-        """A clone of the remote in the folder."""
+        """Clone the remote into the cluster's folder."""
         git(self.folder, "clone", "-q", self.remote.url, name)
         return self.folder / name
 
     def start(self) -> None:
-        """Start all machines, and make the token that writers have."""
+        """Start all machines, and create the API token for the writers."""
         accounts = Accounts(self.machines[0].root, self.url)
         self.token = accounts.create_token("writer", "full-access")
         accounts.close()
@@ -194,7 +199,7 @@ class Cluster:
             machine.start()
 
     def kill_database(self) -> None:
-        """Kill PostgreSQL with all its processes, as a power cut does."""
+        """Kill PostgreSQL with all its processes, as a power failure would."""
         assert self.database
         first = int((self.database.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
         for process in (first, *children(first)):
@@ -203,7 +208,7 @@ class Cluster:
         time.sleep(0.2)
 
     def start_database(self) -> None:
-        """Start PostgreSQL again, as soon as what was killed is gone."""
+        """Start PostgreSQL again as soon as the killed processes are gone."""
         assert self.database
         for left in reversed(range(60)):
             try:
@@ -216,7 +221,7 @@ class Cluster:
                 return
 
     def end(self) -> None:
-        """Kill what runs, and leave nothing."""
+        """Kill all running machines and the git server."""
         for machine in self.machines:
             if machine.process and machine.process.poll() is None:
                 machine.kill()
@@ -224,7 +229,7 @@ class Cluster:
             self.remote.kill()
 
     def remove(self) -> None:
-        """Remove the folder."""
+        """Delete the cluster's folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -1,4 +1,6 @@
-"""A conflict with git.push: after: two machines change the same, and a person resolves it."""
+"""A conflict with `git.push: after`: two machines change the same attribute, and a person resolves the
+conflict.
+"""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +14,10 @@ MERGE = "/branches/origin/main/merge"
 
 
 def conflict(cluster: Cluster, record: Record) -> Iterator[str]:
-    """Make one and resolve it; what is wrong. Writing goes on at both machines, and pushing afterwards."""
+    """Cause a conflict and resolve it. Yield a message for each violation.
+
+    Both machines must accept writes during the conflict, and push again after it.
+    """
     headers = {"Authorization": f"Bearer {cluster.token}"}
 
     def put(machine: Machine, name: str) -> str:

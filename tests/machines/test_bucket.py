@@ -1,4 +1,4 @@
-"""The bucket of media is killed while machines read, write and upload."""
+"""Kills of the media bucket while machines read, write and upload."""
 
 import threading
 import time
@@ -11,8 +11,8 @@ from tests.machines.cluster import Cluster, Machine
 from tests.postgres import postgres
 from tests.waiting import until
 
-WAIT_S = 10.0  # the longest that anybody may wait for a bucket that is away
-READ_S = 5.0  # and who needs nothing of it, on a machine that has much to do
+WAIT_S = 10.0  # the longest time that a request may wait if the bucket is down
+READ_S = 5.0  # the longest time for reads that do not need the bucket, on a busy machine
 
 
 def test_a_bucket_that_is_killed_is_missed_by_uploads_alone(tmp_path: Path) -> None:
@@ -30,7 +30,7 @@ def test_a_bucket_that_is_killed_is_missed_by_uploads_alone(tmp_path: Path) -> N
                 assert (refused.status, refused.retry) == (503, "5")
                 assert time.monotonic() - began < WAIT_S
                 assert ask(one, "PUT", "/api/notes/n1", {"data": {"text": "on"}}).status == 200
-                for machine in (one, two):  # each has a copy by now
+                for machine in (one, two):  # Each machine has a cached copy by now.
                     assert ask(machine, "GET", file["url"]).raw == b"a"
                 assert reads.count > 0
             assert reads.failed == []
@@ -45,7 +45,9 @@ def test_a_bucket_that_is_killed_is_missed_by_uploads_alone(tmp_path: Path) -> N
 
 
 class Reading:
-    """Somebody who reads documents of a machine, one request after the other, in the block."""
+    """Context manager: a client that reads documents from a machine, one request after the other, during the
+    block.
+    """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -74,7 +76,7 @@ class Reading:
 
 
 def upload(cluster: Cluster, machine: Machine, text: str) -> Answer:
-    """Upload a file of one letter, which its name has too."""
+    """Upload a file that contains a single letter. Its name contains the same letter."""
     head = f'Content-Disposition: form-data; name="files"; filename="{text}.txt"'
     part = f"--b\r\n{head}\r\n\r\n{text}\r\n--b--\r\n"
     headers = {"Content_Type": "multipart/form-data; boundary=b", "Authorization": f"Bearer {cluster.token}"}

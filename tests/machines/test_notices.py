@@ -1,4 +1,4 @@
-"""Machines that have their accounts in one PostgreSQL tell each other what they have pushed."""
+"""Notifications between machines that share a PostgreSQL database: each notifies the others after a push."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,8 @@ from tests.machines.cluster import Cluster
 from tests.postgres import postgres
 from tests.waiting import until
 
-SHOWN_S = 1.0  # until a write can be read on the other machines; the remote is asked by itself after a minute
+# By then, the other machines must show a write; without a notification, they fetch once a minute.
+SHOWN_S = 1.0
 
 
 @pytest.mark.parametrize("push", ["before", "after"])

@@ -1,4 +1,6 @@
-"""What must hold when the storm is over: nothing answered is lost, all machines agree, nobody saw a mix."""
+"""The final checks: no confirmed write was lost, all machines agree, and no client read an inconsistent
+state.
+"""
 
 import json
 import re
@@ -14,15 +16,15 @@ from tests.machines.clients import Answer, Record, Write, ask
 from tests.machines.cluster import NAMES, Cluster, Machine
 
 _TOKEN = re.compile(r"w\d{8}y|(?<=\"n\": )\d{8}")
-_PATHS = 120  # documents that are asked for one by one
+_PATHS = 120  # the number of documents that are read one by one
 _HISTORIES = 30
 CONVERGES_S = 60.0
 
 
 def converge(cluster: Cluster, record: Record, is_over: Callable[[], bool] | None = None) -> list[str]:
-    """Wait until all machines serve the commit of the remote; return a message if they do not.
+    """Wait until all machines serve the remote's latest commit. Return a message if they do not.
 
-    They have `CONVERGES_S`, or as long as `is_over` says.
+    Stop waiting after `CONVERGES_S`, or when `is_over` returns True.
     """
     began = time.monotonic()
     is_over = is_over or (lambda: time.monotonic() - began > CONVERGES_S)
@@ -46,14 +48,15 @@ def converge(cluster: Cluster, record: Record, is_over: Callable[[], bool] | Non
 
 @dataclass(slots=True)
 class History:
-    """The commits of the remote's branch, oldest first, and what each has written."""
+    """The commits of the remote's branch, oldest first, with the tokens that each commit wrote."""
 
     commits: list[str] = field(default_factory=list)
     order: dict[str, int] = field(default_factory=dict)
-    tokens: dict[str, int] = field(default_factory=dict)  # the first commit that has it
-    again: list[str] = field(default_factory=list)  # what was written twice: an older value has come back
+    tokens: dict[str, int] = field(default_factory=dict)  # the first commit that contains each token
+    # Tokens that were written a second time, which means that an older value has come back.
+    again: list[str] = field(default_factory=list)
     merges: int = 0
-    added: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # tokens by path
+    added: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))  # tokens by file path
 
     @classmethod
     def of(cls, repository: Path) -> "History":
@@ -98,7 +101,9 @@ class History:
 
 
 def check_writes(record: Record, history: History, push: str) -> Iterator[str]:
-    """Every write that was answered is in the history, none that was refused, in the order of the answers."""
+    """Check the history: it must contain all confirmed writes, in the order of their responses, and no
+    rejected write.
+    """
     for write in record.writes:
         status, token = write.answer.status, write.token
         if status in (200, 201) and token and token not in history.tokens:
@@ -112,13 +117,15 @@ def check_writes(record: Record, history: History, push: str) -> Iterator[str]:
 
 
 def _may_be_made(write: Write) -> bool:
-    """Whether an answer says that the remote could not be asked any more whether it has the write."""
+    """Whether the server could not find out whether the remote accepted the write, so that either result is
+    allowed.
+    """
     error = (write.answer.body or {}).get("error", {})
     return write.answer.status == 503 and "did not confirm the push" in str(error.get("message"))
 
 
 def _check_order(writes: Sequence[Write], history: History) -> Iterator[str]:
-    """A write that began after another was answered comes after it."""
+    """Check that a write that was sent after the response to another write comes later in the history."""
     done = [w for w in writes if w.answer.status in (200, 201) and w.token in history.tokens]
     ended = sorted(done, key=lambda w: w.ended)
     latest, next_ = -1, 0
@@ -131,12 +138,15 @@ def _check_order(writes: Sequence[Write], history: History) -> Iterator[str]:
 
 
 def check_reads(record: Record, history: History) -> Iterator[str]:
-    """What one machine answers never goes back."""
+    """Check that no machine's responses go back to an older commit."""
     yield from (message for _, message in stale_reads(record, history))
 
 
 def stale_reads(record: Record, history: History) -> Iterator[tuple[float, str]]:
-    """Find reads of a state before one that the machine had answered: when they ended, and a message."""
+    """Find reads that returned an older commit than an earlier read from the same machine.
+
+    Yield the time at which each read ended, and a message.
+    """
     for name, reads in record.reads.items():
         latest = -1
         for _, ended, commit in reads:
@@ -149,7 +159,9 @@ def stale_reads(record: Record, history: History) -> Iterator[tuple[float, str]]
 
 
 def check_after(record: Record, history: History) -> Iterator[str]:
-    """Who asked for a state with a commit got one, or was told to come back."""
+    """Check reads with `Bifolio-After`: each must return a state with that commit, or 503 with
+    `Retry-After`.
+    """
     for name, commit, answer in record.after:
         if answer.status == 503 and answer.retry is None:
             yield f"{name}: 503 to Bifolio-After: {commit[:8]}, without Retry-After"
@@ -161,7 +173,10 @@ def check_after(record: Record, history: History) -> Iterator[str]:
 
 
 def check_events(cluster: Cluster, record: Record, push: str) -> Iterator[str]:
-    """The log is the same everywhere; it tells each change of a note once, and ends with what is served."""
+    """Check that all machines have the same event log.
+
+    The log must contain each change to a note once, and must agree with the documents that are served.
+    """
     logs = [list(_events(machine, cluster.token)) for machine in cluster.machines]
     if any(log != logs[0] for log in logs[1:]):
         yield "machines answer with other logs of events"
@@ -187,7 +202,7 @@ def check_events(cluster: Cluster, record: Record, push: str) -> Iterator[str]:
     ]
     notes = {*made, *last}
     there = {name for name in notes if ask(cluster.machines[0], "GET", f"/api/notes/{name}").status == 200}
-    # What is made and deleted again while the database is away nobody is told of.
+    # If a note is created and deleted while the database is down, no event is recorded.
     unseen = notes - there - last.keys() if "database" in record.faults else set()
     if missing := [name for name in made if not kinds["entry.create"][name] and name not in unseen]:
         yield f"entry.create was not recorded of {len(missing)} notes: {', '.join(missing[:3])}"
@@ -196,7 +211,7 @@ def check_events(cluster: Cluster, record: Record, push: str) -> Iterator[str]:
 
 
 def _may_be(answer: Answer) -> bool:
-    """Whether a write was made, or may have been."""
+    """Whether a write was applied, or may have been."""
     return answer.status < 400 or answer.status >= 500
 
 
@@ -214,7 +229,7 @@ def _events(machine: Machine, token: str) -> Iterator[dict[str, object]]:
 
 
 def check_agreement(cluster: Cluster, machines: Sequence[Machine], record: Record) -> Iterator[str]:
-    """All machines answer every request with the same bytes, one of a clone made now too."""
+    """Check that all machines, including one with a new clone, respond with the same bytes."""
     for path in _paths(cluster, record):
         headers = (
             {"Authorization": f"Bearer {cluster.token}"}
@@ -260,7 +275,7 @@ def _paths(cluster: Cluster, record: Record) -> Iterator[str]:
 
 
 def check_codes(machine: Machine) -> Iterator[str]:
-    """A unique attribute has no value twice."""
+    """Check that no two documents have the same value for a unique attribute."""
     counts: Counter[str] = Counter()
     for path in (machine.root / "content/notes").glob("*.json"):
         counts[json.loads(path.read_text()).get("code", "")] += 1
@@ -269,7 +284,7 @@ def check_codes(machine: Machine) -> Iterator[str]:
 
 
 def check_repository(cluster: Cluster) -> Iterator[str]:
-    """Every repository is sound."""
+    """Check all git repositories for corruption."""
     for folder in (cluster.remote.repository, *(machine.root for machine in cluster.machines)):
         done = subprocess.run(
             ["git", "fsck", "--connectivity-only", "--no-dangling", "--no-progress"],

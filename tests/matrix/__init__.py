@@ -1,7 +1,8 @@
-"""One matrix for all surfaces: every operation of the table of operations × seven identities, on twin sites.
+"""A matrix test for leaks: every API operation is called with seven identities, on sites that differ only in
+secrets.
 
-Twins differ only in secrets that an identity may not see. So what it is answered is the same, byte for byte,
-has no secret in it; nor have events, webhooks and log lines. Requests that succeed come first (`cases`,
-`probes`), then random ones (`requests`). That it would notice a leak is tested with planted ones (`faults`).
-`make torture` sends 100,000 requests, CI 5,000.
+Such sites are called twins: they differ only in secrets that the identity may not see. Therefore their
+responses, events, webhooks and log lines must be identical and must not contain a secret. Requests that
+succeed come first (`cases`, `probes`), then random ones (`requests`). To test the matrix itself, leaks are
+planted (`faults`). `make torture` sends 100,000 requests; CI sends 5,000.
 """

@@ -1,7 +1,8 @@
-"""Requests that succeed for identities with the permission: some for every operation of the table.
+"""Requests that succeed if the identity has the permission: at least one for every API operation.
 
-Random requests are mostly refused. These are what clients send: of documents, commits and users that exist,
-with bodies that the types allow. What a request needs, such as a user to delete, is prepared in each twin.
+Random requests mostly fail. These requests resemble those of real clients: they refer to existing documents,
+commits and users, with valid bodies. If a request needs something, such as a user to delete, it is created in
+each twin first.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,16 +15,19 @@ from tests.matrix.probes import reads
 from tests.matrix.requests import KNOWN_TAG, Request
 from tests.matrix.sites import USERS, Identity, Twin, document
 
-Prepared = Mapping[str, Any]  # what placeholders of a request, such as "<code>", stand for
+Prepared = Mapping[str, Any]  # the values of placeholders in a request, such as "<code>"
 Prepare = Callable[[Twin, Identity, int], Prepared]
-WHO = "who"  # the placeholder for a token with the same permissions as the sender
+WHO = "who"  # the placeholder for a token that has the same permissions as the sender
 GIT_HOOK_SECRET = "secret of a git hook"
 STUDIO = {"Sec-Fetch-Site": "same-origin", "Bifolio-Studio": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request, and what prepares a twin for it: given who sends it, and a number that no other case has."""
+    """A request, and a function that prepares a twin for it.
+
+    The function's arguments are the twin, the sender's identity, and a number that no other case has.
+    """
 
     request: Request
     prepare: Prepare | None = None
@@ -52,13 +56,15 @@ def _fill(value: Any, values: Prepared) -> Any:
     return value
 
 
-# --- what is prepared -----------------------------------------------------------------------------
+# --- preparation --------------------------------------------------------------------------------------
 
 PASSWORD = "a password of somebody"
 
 
 def new_user(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Make a user with the role of the identity, or of clerks, who has not signed in."""
+    """Create a user who has not signed in. The user's role is the identity's role, or `clerk` if the identity
+    has none.
+    """
     role = USERS.get(identity.name, "clerk")
     name, email = f"temp{number}", f"temp{number}@example.org"
     user = Users(twin.api.accounts).create(name, email, PASSWORD, role=role, confirmed=True)
@@ -66,7 +72,7 @@ def new_user(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def own_user(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Sign in as a new user with the role of an identity, if it has one."""
+    """Sign in as a new user with the identity's role, if it has one."""
     if identity.name not in USERS:
         return {}
     made = new_user(twin, identity, number)
@@ -79,7 +85,7 @@ def own_user(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def reset_code(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Make a user who has been sent a code for a new password."""
+    """Create a user who has been sent a code to reset the password."""
     made, users = new_user(twin, identity, number), Users(twin.api.accounts)
     user = users.get(made["user"])
     assert user is not None
@@ -87,7 +93,7 @@ def reset_code(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def confirm_code(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Make a user who has been sent a code to confirm the address."""
+    """Create a user who has been sent a code to confirm the email address."""
     name, email = f"temp{number}", f"temp{number}@example.org"
     users = Users(twin.api.accounts)
     user = users.create(name, email, PASSWORD, role="clerk", confirmed=False)
@@ -95,7 +101,7 @@ def confirm_code(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def undo(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Write something that can be undone."""
+    """Send a write that can be undone."""
     data, prefer = {"title": f"To be undone {number}"}, {"Prefer": "undo"}
     path = "/api/home" if identity.name == "custom" else "/api/articles/a1?status=draft"
     written = twin.api.put(path, data, identity.name, headers=prefer)
@@ -103,7 +109,7 @@ def undo(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def typo(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Write a file by hand whose relation is misspelled, and ask how it could be fixed."""
+    """Write a file by hand with a misspelled relation, and request the suggested fixes."""
     twin.write({"content/articles/typo.json": document(title="With a typo", tag="granite-quary")})
     twin.write({"content/tags/granite-quarry.json": document(name="A tag")})
     found = twin.api.get("/problems?fixable=true", identity.name)
@@ -114,13 +120,13 @@ def typo(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def edited(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Edit a file by hand, so that there is something to commit."""
+    """Edit a file by hand, so that there is an uncommitted change."""
     twin.write({"content/tags/t2.json": document(name=f"Tag two, edited {number}")})
     return {}
 
 
 def new_branch(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Make a branch with a commit that can be merged."""
+    """Create a branch with a commit that can be merged."""
     made = f"topic-{number}"
     twin.api.ask("POST", "/branches", json={"name": made, "from": "main"})
     twin.api.put(f"/api/tags/t1?branch={made}", {"name": f"Tag of {made}"})
@@ -128,7 +134,9 @@ def new_branch(twin: Twin, identity: Identity, number: int) -> Prepared:
 
 
 def tag_of(path: str, text: str = "") -> Prepare:
-    """Return what reads the entity tag of a path, and of a text the member `data.text`."""
+    """Return a function that reads the entity tag of a path and, if the response has it, the value of
+    `data.text`.
+    """
 
     def prepare(twin: Twin, identity: Identity, number: int) -> Prepared:
         answer = twin.api.get(path, identity.name)
@@ -139,7 +147,7 @@ def tag_of(path: str, text: str = "") -> Prepare:
 
 
 def present(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Be present at a document."""
+    """Report the identity as present in a document."""
     body = {"type": "article", "documentId": "a1"}
     twin.api.ask("PUT", "/presence/tab-1", identity.name, json=body)
     return {}
@@ -353,13 +361,15 @@ def _of_site() -> Iterator[Case]:
 
 
 def _event_id(twin: Twin, identity: Identity, number: int) -> Prepared:
-    """Return the id of an early event, as a stream gives it."""
+    """Return the id of the first event, in the form that the event stream uses."""
     log = twin.api.get("/events?since=0&limit=1").body["meta"]["log"]
     return {"event": f"{log}-1"}
 
 
 def _conditional() -> Iterator[Case]:
-    """Reads with the entity tag that was last got for the path, which must not have changed."""
+    """Yield reads with the entity tag of the previous response for the same path, which must still be
+    valid.
+    """
     for path in ("/api/articles/a1", "/api/articles", "/api/home", "/api/tags/t1", "/source/articles/a1"):
         operation = next(o.id for o in OPERATIONS if o.method == "GET" and o.matches(path))
         yield from _of(operation, path)
@@ -371,7 +381,7 @@ def _conditional() -> Iterator[Case]:
 def make_cases() -> list[Case]:
     """Return all cases, reads first.
 
-    Most reads come before the first write, since all that is written has a time and an id of its own.
+    Most reads come before the first write, because writes add times and ids that differ between twins.
     """
     made = [Case(request) for request in reads()]
     for part in (*(_of_history, _of_files, _of_site, _of_branches, _of_people, _of_content, _conditional),):

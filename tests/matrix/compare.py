@@ -1,4 +1,6 @@
-"""What an answer may not say, and whether the answers of twins are the same."""
+"""Comparison of responses: whether a response contains a secret, and whether the responses of twins are the
+same.
+"""
 
 import gzip
 import re
@@ -13,7 +15,7 @@ from tests.matrix.sites import Identity, Twin
 from tests.sites import Answer
 
 _SECRET = re.compile(rf"({'|'.join(WORDS)})[a-z0-9]+")
-# What differs in twins by itself: it is random, or of this moment.
+# Values that always differ between twins, because they are random or depend on the time.
 _OWN = (
     (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
     (re.compile(r"\b20(2[6-9]|[3-9]\d)-\d\d-\d\dT[\d:.]+Z"), "<now>"),
@@ -21,25 +23,27 @@ _OWN = (
     (re.compile(r"\bq[0-9a-z]{23}\b"), "<new id>"),
     (re.compile(r"(?<![\w-])[\w-]{32}(?![\w-])"), "<random>"),
     (re.compile(r'"id":\d{9,}'), '"id":<number>'),
-    (re.compile(r"_[0-9a-f]{10}\b"), "_<random>"),  # in the name of an upload
-    (re.compile(r'"version":"[0-9a-f]{12}"'), '"version":<digest>'),  # of OpenAPI with its examples
-    (re.compile(r'"(seq|last)":\d+'), "<number of an event>"),  # They count hidden ones, too (SECURITY.md).
+    (re.compile(r"_[0-9a-f]{10}\b"), "_<random>"),  # in the name of an uploaded file
+    # Of the OpenAPI document, including its examples.
+    (re.compile(r'"version":"[0-9a-f]{12}"'), '"version":<digest>'),
+    # These numbers also count hidden events (SECURITY.md).
+    (re.compile(r'"(seq|last)":\d+'), "<number of an event>"),
     (re.compile(r'"log":"[0-9a-f]{8}"'), '"log":<log>'),
     (re.compile(r"\bExpires=[\w,: ]+GMT"), "Expires=<now>"),  # of a cookie
-    # In the result of a batch: it stands for the body beside it, which has the time of the write.
+    # In a batch result, the entity tag depends on the body beside it, which contains the time of the write.
     (re.compile(r'"etag":"\\"[^"\\]+\\""'), '"etag":<tag>'),
     (re.compile(r"\bid: [0-9a-f]{8}-\d+"), "id: <event>"),
 )
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[-+]?\d+)?")
-_COUNTS = frozenset({"healthReady"})  # operations that tell of this process
+_COUNTS = frozenset({"healthReady"})  # operations that report counts of this process
 TAG, LENGTH = "ETag", "Content-Length"
-_OF_BODY = (TAG, LENGTH)  # Headers that are compared apart.
+_OF_BODY = (TAG, LENGTH)  # Headers that are compared separately.
 _OF_NOW = ("Date", "Expires", "Retry-After")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An answer as it is compared: its body without compression."""
+    """A response in the form in which it is compared: with an uncompressed body."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -49,7 +53,7 @@ class Shown:
 
     @classmethod
     def of(cls, answer: Answer) -> "Shown":
-        """Return an answer without its coding."""
+        """Return a response with its body decompressed."""
         coding, body = answer.headers.get("Content-Encoding"), answer.raw
         if body and coding == "gzip":
             body = gzip.decompress(body)
@@ -61,33 +65,35 @@ class Shown:
 
     @property
     def is_public(self) -> bool:
-        """Whether it is a success that shared caches may store."""
+        """Whether this is a successful response that shared caches may store."""
         return self.status == 200 and "public" in dict(self.headers).get("Cache-Control", "")
 
     @property
     def text(self) -> str:
-        """All bytes of it."""
+        """All bytes of the response."""
         head = "\n".join(f"{name}: {value}" for name, value in self.headers)
         return f"{self.status}\n{head}\n{self.tag}\n\n{self.body.decode(errors='replace')}"
 
 
 def find_leaks(identity: Identity, request: Request, shown: Shown) -> set[str]:
-    """Return the secrets that an answer has and the identity may not see, but for those in the request."""
+    """Return the secrets in a response that the identity may not see, except for those that the request
+    contains.
+    """
     hidden = {word for group in identity.hidden for word in probes(group)}
     return {word for word in secrets_in(shown.text, request) if word in hidden}
 
 
 def secrets_in(text: str, request: Request) -> set[str]:
-    """Return what the secrets in a text begin with, but for those that the request names.
+    """Return the words in a text that secrets begin with, except for those that the request contains.
 
-    Requests name and write what secrets begin with, of which none is one by itself.
+    A request may contain such a word, because a word alone is not a secret.
     """
     said = request.text
     return {found[1] for found in _SECRET.finditer(text.lower()) if found[0] not in said}
 
 
 def difference(identity: Identity, request: Request, twins: Sequence[Twin], answers: Sequence[Shown]) -> str:
-    """Return how the answers of twins differ, "" where they are the same but for what is random."""
+    """Return how the responses of twins differ apart from random values, or "" if they do not differ."""
     plain = [_plain(request, twin, shown) for twin, shown in zip(twins, answers, strict=True)]
     first = answers[0]
     for number, other in enumerate(answers[1:], 1):
@@ -110,12 +116,15 @@ def _first_difference(one: str, other: str) -> int:
 
 
 def _tag(identity: Identity, shown: Shown) -> str:
-    """The part of an entity tag that stands for what is shown."""
+    """Return the part of an entity tag that depends only on the body.
+
+    For identities that may write private values, another part depends on these values.
+    """
     return shown.tag.partition(".")[2] or shown.tag if identity.sees_tags else shown.tag
 
 
 def _plain(request: Request, twin: Twin, shown: Shown) -> str:
-    """An answer without what is random in it."""
+    """Return a response as text, with random values replaced."""
     text = f"{shown.status}\n{shown.headers}\n{shown.body.decode(errors='replace')}"
     for pattern in (re.compile(r"\b[0-9a-f]{7,40}\b"),):
         text = pattern.sub(lambda found: _commit(twin, found[0]), text)
@@ -125,7 +134,9 @@ def _plain(request: Request, twin: Twin, shown: Shown) -> str:
 
 
 def _commit(twin: Twin, name: str) -> str:
-    """The place of a commit among all, by its id or the beginning of that."""
+    """Return a placeholder with the position of a commit in the history. The commit is given by its id or an
+    id's prefix.
+    """
     for again in (False, True):
         known = twin.list_commits() if again and len(name) == 40 else twin.commits
         for place, one in enumerate(known):

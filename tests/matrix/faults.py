@@ -1,6 +1,6 @@
-"""Faults of the product that the matrix must notice, each planted in the process of a test.
+"""Faults that the matrix must detect. Each is planted in the product's code while a test runs.
 
-Each takes a check away, or shows something that is not to be shown, as a mistake in one function would.
+Each fault disables a check or shows hidden data, as a mistake in one function would.
 """
 
 import logging
@@ -52,7 +52,7 @@ log = logging.getLogger("bifolio")
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A mistake in the product, and operations that show it; without any, webhooks do."""
+    """A fault, and the operations whose responses reveal it. If there are none, webhooks reveal it."""
 
     name: str
     operations: tuple[str, ...]
@@ -242,7 +242,7 @@ def _describe_hidden_types_in_openapi(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _show_private_attributes_of_populated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Show private values of components only."""
+    """Show private values only if they are in components."""
     make = Renderer._start
 
     def start(self: Renderer, type_: Type, fields: Any, names: Any, *, wrapped: bool) -> Any:

@@ -1,4 +1,4 @@
-"""Asks the twins of all families, and keeps what it finds: secrets in answers and logs, and differences."""
+"""The matrix: sends requests to the twins of all families, and collects leaks and differences."""
 
 import logging
 from collections import Counter, defaultdict
@@ -21,18 +21,19 @@ from tests.matrix.requests import KNOWN_TAG, KNOWN_UNDO, Request
 from tests.matrix.secrets import WORDS, Group, probes
 from tests.matrix.sites import IDENTITIES, Family, Identity, Twin
 
-IN_MOTION = frozenset({"metrics"})  # Operations whose answers are of this moment; no secret may be in them.
-# Operations that send mails, later: that one could not be sent is logged with the address.
+# Operations whose responses change all the time, so they are checked for secrets but not compared.
+IN_MOTION = frozenset({"metrics"})
+# Operations that send emails in the background. If an email can't be sent, the log contains its address.
 MAILS = frozenset({"forgotPassword", "sendConfirmation"})
-KEPT = frozenset(o.id for o in OPERATIONS if o.kind)  # Operations whose answers are kept (`api.caching`).
+KEPT = frozenset(o.id for o in OPERATIONS if o.kind)  # Operations whose responses are cached (`api.caching`).
 PUBLIC, FULL = IDENTITIES[0], IDENTITIES[-1]
 READS = ("GET", "HEAD", "OPTIONS")
-# Hashes that take 0.1 ms and not a tenth of a second.
+# Password hashes that take 0.1 ms instead of a tenth of a second.
 _QUICK_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 class Logged(logging.Handler):
-    """All that is logged, as text."""
+    """A log handler that stores everything as text."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -40,13 +41,13 @@ class Logged(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep one line, with its traceback."""
+        """Store one log line, with its traceback."""
         self.lines.append(self.format(record).lower())
 
 
 @contextmanager
 def logging_to(handler: Logged) -> Iterator[Logged]:
-    """Give a handler all that is logged."""
+    """Context manager: send everything that is logged to a handler."""
     root, own = logging.getLogger(), logging.getLogger("bifolio")
     before = root.level, own.level
     root.addHandler(handler)
@@ -61,7 +62,7 @@ def logging_to(handler: Logged) -> Iterator[Logged]:
 
 
 def set_up_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let logins be tried without end and passwords hash quickly, and set the secret of the git hook."""
+    """Allow unlimited login attempts, make password hashing fast, and set the secret for the git hook."""
     monkeypatch.setattr("server.auth.attempts.time", StoppedClock())
     monkeypatch.setattr("server.auth.passwords._HASHER", _QUICK_HASHER)
     monkeypatch.setattr("server.auth.passwords._NOBODY", _QUICK_HASHER.hash("nobody"))
@@ -69,7 +70,10 @@ def set_up_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def send(twin: Twin, identity: Identity, request: Request, who: str = "") -> Shown:
-    """Send a request to a twin in somebody's name; `who` is a token of somebody with the same permissions."""
+    """Send a request to a twin as an identity.
+
+    `who` is the token of another actor with the same permissions, which is used instead.
+    """
     place = (identity.name, request.path.partition("?")[0])
     headers = {
         name: twin.tags.get(place, '"none"') if value == KNOWN_TAG else value
@@ -89,24 +93,24 @@ def send(twin: Twin, identity: Identity, request: Request, who: str = "") -> Sho
 
 
 class Matrix:
-    """Asks all families, and keeps what it finds."""
+    """A test run that sends requests to all families and collects the findings."""
 
     def __init__(self, made: list[Family], logged: Logged) -> None:
         self.families, self.logged = made, logged
         self.found: list[str] = []
-        self.mailed: set[str] = set()  # words of addresses that mails were asked for
+        self.mailed: set[str] = set()  # words in email addresses to which emails were requested
         self.statuses: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)  # by operation and identity
         self._number = 0
-        self._anonymous = 0  # the status of the request by the public
+        self._anonymous = 0  # the status of the response to the public
 
     def ask(self, request: Request) -> None:
-        """Ask every twin in the name of every identity."""
+        """Send a request to every twin as every identity."""
         self.ask_case(Case(request), restores=False)
 
     def ask_case(self, case: Case, *, restores: bool = True) -> None:
-        """Prepare every twin for a request, and send it in the name of every identity.
+        """Prepare every twin for a request, and send the request as every identity.
 
-        With `restores`, each finds the site as it was at first.
+        With `restores`, each twin is restored before each identity's request.
         """
         self.logged.lines.clear()
         for family in self.families:
@@ -146,7 +150,7 @@ class Matrix:
                 twin.restore()
 
     def judge_log(self, request: Request) -> None:
-        """Look at what was logged during a request."""
+        """Check what was logged during a request."""
         self.mailed |= {word for word in WORDS if word in request.text and request.operation in MAILS}
         twins = [twin for family in self.families for twin in family.twins]
         tokens = {token.lower() for twin in twins for token in twin.api.tokens.values()}
@@ -166,12 +170,12 @@ class Matrix:
                 self._anonymous = shown.status
             elif shown.is_public and self._anonymous >= 400:
                 self._tell("kept by shared caches", identity.name, request, shown.text[:500])
-        busy = any(shown.status == 503 for shown in answers)  # on a machine that has much else to do
+        busy = any(shown.status == 503 for shown in answers)  # because the machine is busy
         if busy or request.operation in IN_MOTION:
             return
         told = difference(identity, request, family.twins, answers)
         if told.startswith((TAG, LENGTH)) and not all(shown.body for shown in answers):
-            # A tag stands for bytes, which may be random: those of the same read with its body.
+            # An entity tag may depend on random bytes, so it is only compared if the bodies are identical.
             whole = replace(request, method="GET", headers={})
             answers = [send(twin, identity, whole) for twin in family.twins]
             told = difference(identity, whole, family.twins, answers)
@@ -185,7 +189,7 @@ class Matrix:
         )
 
     def judge_webhooks(self) -> None:
-        """Look at what a webhook would be sent of every event."""
+        """Check what webhooks would be sent for every event."""
         hidden = {word for group in (Group.NEVER, Group.PRIVATE) for word in probes(group)}
         nothing = Request("webhook", "POST", "")
         for family in self.families:
@@ -196,32 +200,34 @@ class Matrix:
 
     @property
     def requests(self) -> int:
-        """The number of requests sent."""
+        """The number of requests that were sent."""
         return sum(statuses.total() for statuses in self.statuses.values())
 
     @property
     def operations(self) -> set[str]:
-        """The operations that were asked for."""
+        """The operations that were called."""
         return {operation for operation, _ in self.statuses}
 
     @property
     def never_succeeded(self) -> set[str]:
-        """The operations without a response of 2xx or 3xx for any identity."""
+        """The operations for which no identity received a response with status 2xx or 3xx."""
         return self.operations - {operation for operation, _ in self._able()}
 
     @property
     def success(self) -> float:
-        """The share of answers that are 2xx or 3xx, of those to identities that may do the operation."""
+        """The share of responses with status 2xx or 3xx, among responses to identities that have the
+        permission.
+        """
         answers = Counter[int]()
         for key in self._able():
             answers += self.statuses[key]
         return sum(n for status, n in answers.items() if status < 400) / answers.total()
 
     def _able(self) -> set[tuple[str, str]]:
-        """Operations and identities that may do them: those that were answered 2xx or 3xx at least once."""
+        """Pairs of operations and identities with the permission. These received 2xx or 3xx at least once."""
         return {key for key, statuses in self.statuses.items() if min(statuses) < 400}
 
     def describe(self) -> str:
-        """The number of requests sent, and of responses by status."""
+        """Describe how many requests were sent, and how many responses had each status."""
         answers = sum(self.statuses.values(), Counter[int]())
         return f"{self.requests:,} requests, {self.success:.0%} succeed: {dict(sorted(answers.items()))}"

@@ -1,6 +1,6 @@
-"""Reads whose answers would tell a secret if a query took into account what the caller may not see.
+"""Reads that would reveal a secret if a query used data that the caller may not see.
 
-Most are valid: they ask for what anybody may see, chosen, counted or sorted by what only some may.
+Most are valid: they read public data, but filter, count or sort by data that only some identities may see.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,8 @@ from tests.matrix.secrets import Group, probes
 _PRIVATE, _HIDDEN, _DRAFT, _PAST, _BRANCH = (
     probes(group)[0] for group in (Group.PRIVATE, Group.HIDDEN, Group.DRAFT, Group.PAST, Group.BRANCH)
 )
-# Queries of articles, of which private values, relations to hidden documents, and drafts are secret.
+# Queries for articles. Their private values, their drafts, and their relations to hidden documents are
+# secret.
 _OF_ARTICLES = (
     "",
     "populate=*",
@@ -143,7 +144,7 @@ _SEARCHES = (
 
 
 def reads() -> Iterator[Request]:
-    """Yield the reads of content and searches."""
+    """Yield reads of content, and searches."""
     for query in _OF_ARTICLES:
         yield _read(f"/api/articles?{query}" if query else "/api/articles")
     for query in _OF_TAGS:

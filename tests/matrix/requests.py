@@ -1,6 +1,7 @@
-"""The requests of the matrix: any operation of the table, with whatever it may be asked with.
+"""Random requests: any API operation, with any parameters that it accepts.
 
-Paths, parameters and bodies come from the operation's row. So a new operation is asked as well.
+The paths, parameters and bodies are derived from the table of operations, so new operations are included
+automatically.
 """
 
 import re
@@ -39,7 +40,7 @@ _COMMITS = (
     "2024-01-01T00:00:02Z",
     "nope",
 )
-# What variables of paths may be, by name; of another name, any of these.
+# Values for variables in paths, by name. A variable with another name gets any of these values.
 _VARIABLES: Mapping[str, Sequence[str]] = {
     "pluralApiId": (*["articles"] * 8, "vaults", "vaults", "tags", "nope"),
     "singularApiId": ("home", "home", "home", "article", "nope"),
@@ -138,8 +139,8 @@ _OF_ALL = ("at", "status", "locale", "branch", "dryRun")
 
 # --- headers --------------------------------------------------------------------------------------
 
-KNOWN_TAG = "<known>"  # stands for the entity tag that was last got for the path
-KNOWN_UNDO = "UNDO"  # stands for what undoes the last write, in a path
+KNOWN_TAG = "<known>"  # the placeholder for the entity tag in the last response for the path
+KNOWN_UNDO = "UNDO"  # the placeholder in a path for the undo id of the last write
 _HEADERS: Sequence[Mapping[str, str]] = (
     {"If-None-Match": KNOWN_TAG},
     {"If-None-Match": KNOWN_TAG},
@@ -227,23 +228,23 @@ _FORMS: Sequence[Mapping[str, str]] = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request, as it is sent to each twin for each identity."""
+    """A request that is sent to each twin as each identity."""
 
     operation: str
     method: str
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
-    form: Mapping[str, str] = field(default_factory=dict)  # beside a file, in place of a body
+    form: Mapping[str, str] = field(default_factory=dict)  # sent together with a file, instead of a body
 
     @property
     def text(self) -> str:
-        """All that it says: what an answer may repeat."""
+        """All text in the request, which the response may therefore contain."""
         return f"{self.path} {self.body} {dict(self.headers)} {dict(self.form)}".lower()
 
 
 def make_request(random: Random, operation: Operation, audience: Audience) -> Request:
-    """Make a request of an operation, which may be one that it refuses."""
+    """Make a random request for an operation. The operation may reject it."""
     docs = operation.docs
     described = docs if isinstance(docs, Docs) else None
     if callable(docs) and audience.view is None:
@@ -259,7 +260,7 @@ def make_request(random: Random, operation: Operation, audience: Audience) -> Re
     elif random.random() < 0.03:
         method = random.choice(["GET", "POST", "PUT", "DELETE", "OPTIONS"])
     if method not in ("GET", "HEAD"):
-        # Who may write drafts is told which ids they have (SECURITY.md, "What is not").
+        # An actor who may write drafts learns which ids have drafts (SECURITY.md, "What is not").
         path = path.replace("/d2", "/d1")
     headers: dict[str, str] = {}
     for _ in range(random.choice([0, 0, 0, 1, 2])):
@@ -274,17 +275,17 @@ def make_request(random: Random, operation: Operation, audience: Audience) -> Re
 
 
 def _content_of(docs: Docs | None) -> Mapping[str, Any]:
-    """The bodies that an operation takes, by media type."""
+    """Return the bodies that an operation accepts, by media type."""
     content: Mapping[str, Any] = (docs.body or {}).get("content", {}) if docs else {}
     return content
 
 
-# What every operation is asked with, once each in a long run.
+# Variations of each operation. A long run sends each of them once.
 VARIATIONS = ("at=main~1", "status=draft", "locale=fr", "branch=next", "dryRun=true", "HEAD", "conditional")
 
 
 def vary(request: Request, variation: str) -> Request:
-    """Return a request with one of VARIATIONS."""
+    """Return a request with one of the VARIATIONS applied."""
     reads = request.method in ("GET", "HEAD")
     if variation == "HEAD":
         return replace(request, method="HEAD") if reads else request
@@ -298,7 +299,7 @@ def vary(request: Request, variation: str) -> Request:
 
 
 def _fill(random: Random, path: str) -> str:
-    """Fill the variables of a path; the id of a document mostly fits its type."""
+    """Fill in the variables of a path. Ids of documents mostly match the content type."""
     chosen: dict[str, str] = {}
 
     def fill(found: re.Match[str]) -> str:
@@ -314,7 +315,7 @@ def _fill(random: Random, path: str) -> str:
 
 
 def _query(random: Random, operation: Operation, docs: Docs | None) -> str:
-    """Make a query of what the operation takes, what content takes, and what anything may be asked with."""
+    """Make a query string with parameters that the operation, any content, or any request accepts."""
     declared = [str(p["name"]) for p in docs.parameters if p.get("in") == "query"] if docs else []
     required = (
         [str(p["name"]) for p in docs.parameters if p.get("required") and p.get("in") == "query"]
@@ -351,14 +352,14 @@ def _filter(random: Random) -> str:
 
 
 def _data_of(random: Random, path: str) -> Mapping[str, Any]:
-    """Choose the data of a document that mostly fits the type of a path."""
+    """Choose data for a document. The data mostly matches the content type in the path."""
     known = next((names for name, names in _ATTRIBUTES.items() if f"/{name}" in path), ())
     fitting = [data for data in _DATA if data.keys() <= set(known)]
     return random.choice(fitting if fitting and random.random() < 0.85 else _DATA)
 
 
 def _body(random: Random, docs: Docs | None, data: Mapping[str, Any]) -> Any:
-    """Make a body: of the schema that the operation describes, or the data of a document."""
+    """Make a body: either one that matches the operation's schema, or the data of a document."""
     described = _content_of(docs).get("application/json", {}).get("schema")
     if described is not None and random.random() < 0.9:
         return _sample(random, described)
@@ -366,7 +367,7 @@ def _body(random: Random, docs: Docs | None, data: Mapping[str, Any]) -> Any:
 
 
 def _sample(random: Random, schema: Any, name: str = "", depth: int = 0) -> Any:
-    """Make a value that a JSON schema may describe."""
+    """Make a value that mostly matches a JSON schema."""
     if not isinstance(schema, Mapping) or depth > 6:
         return random.choice(_TEXTS)
     for key in ("anyOf", "oneOf", "allOf"):

@@ -1,4 +1,4 @@
-"""The secrets that the matrix plants, by who may see them, and how they read in each of the twin sites."""
+"""The secrets in the twin sites: which identities may see them, and their text in each twin."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from enum import Enum
 
 
 class Group(Enum):
-    """Secrets that the same identities may see."""
+    """A group of secrets that the same identities may see."""
 
-    NEVER = "never"  # a password, a token's name, site.yaml, .bifolio/, and outside of content/
+    NEVER = "never"  # a password, a token's name, site.yaml, .bifolio/, and files outside content/
     PRIVATE = "private"  # private attributes
     DRAFT = "draft"  # drafts of articles, also in past commits
-    HIDDEN = "hidden"  # documents of a type that few may find, users, and their past
+    HIDDEN = "hidden"  # documents with a content type that few may find, users, and the history of both
     PAST = "past"  # past commits and deleted documents of articles
     BRANCH = "branch"  # a branch that is not served
-    NAME = "name"  # what a type is called that few may find, its attributes, and relations to it
+    NAME = "name"  # the names of a content type that few may find, of its attributes, and of relations to it
 
 
-# What the secrets of a group begin with: in the first site, in one with secrets of the same lengths, and in
-# one with longer ones, where there are also more documents that hold them.
+# The words that the secrets of a group begin with: in the first twin, in a twin with secrets of the same
+# length, and in a twin with longer secrets. The last twin also has more documents with secrets.
 _WORDS: Mapping[Group, tuple[str, str, str]] = {
     Group.NEVER: ("zyxnever", "wuqnixie", "vojneverandagain"),
     Group.PRIVATE: ("zyxprivy", "wuqhushy", "vojprivilegedwords"),
@@ -34,29 +34,31 @@ WORDS = tuple(word for words in _WORDS.values() for word in words)
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """The secrets of one site: those of some groups are of another kind than BASE."""
+    """The secrets of one site. The groups in `changed` use secrets of the kind `kind`, all others those of
+    the kind BASE.
+    """
 
     changed: frozenset[Group] = frozenset()
     kind: int = BASE
 
     def text(self, group: Group, place: str) -> str:
-        """Return the secret of a group in a place."""
+        """Return a group's secret for a place in the site."""
         return f"{self.word(group)}{place}"
 
     def word(self, group: Group) -> str:
-        """Return what the secrets of a group begin with here."""
+        """Return the word with which a group's secrets begin on this site."""
         return _WORDS[group][self._kind_of(group)]
 
     def number(self, group: Group) -> int:
-        """Return a secret number."""
+        """Return a number that is secret."""
         return (1711, 1722, 173333)[self._kind_of(group)]
 
     def more(self, group: Group) -> bool:
-        """Return whether there are more documents with secrets of a group."""
+        """Return whether this site has additional documents with the group's secrets."""
         return self._kind_of(group) == LONGER
 
     def hidden_words(self, groups: frozenset[Group]) -> Iterator[str]:
-        """Yield what the secrets of some groups begin with, in any site."""
+        """Yield the words with which the secrets of some groups begin, on any site."""
         for group in groups:
             yield from _WORDS[group]
 
@@ -65,5 +67,7 @@ class Secrets:
 
 
 def probes(group: Group) -> tuple[str, ...]:
-    """Return words that a guesser may send: those that begin secrets in the first site and in its twins."""
+    """Return words that an attacker might guess: those with which secrets begin, on the first site and its
+    twins.
+    """
     return _WORDS[group]

@@ -1,4 +1,4 @@
-"""The twin sites of the matrix: real files, a history in git, accounts and a log of events."""
+"""The twin sites of the matrix, with real files, a git history, accounts and an event log."""
 
 import json
 import subprocess
@@ -97,9 +97,10 @@ EVERY = frozenset(Group)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Somebody who asks: as what the tests know them, and which secrets they may see.
+    """An actor in the matrix: its name in the tests, and the secrets that it may see.
 
-    `sees_tags`: entity tags stand for private values too, for who may write them (docs/writing.md).
+    `sees_tags` means that it may write private values. Its entity tags depend on these values, too
+    (docs/writing.md).
     """
 
     name: str
@@ -108,7 +109,7 @@ class Identity:
 
     @property
     def hidden(self) -> frozenset[Group]:
-        """The secrets that it may not see."""
+        """The secrets that the identity may not see."""
         return EVERY - self.visible
 
 
@@ -127,7 +128,7 @@ IDENTITIES = (
 
 
 def article(s: Secrets, title: str, **more: object) -> str:
-    """Return the file of an article with private values."""
+    """Return the file of an article that has private values."""
     about = [{"__type": "api::tag.tag", "documentId": "t1"}]
     vaults = ["v1"]
     if s.more(Group.HIDDEN):
@@ -155,12 +156,12 @@ def article(s: Secrets, title: str, **more: object) -> str:
 
 
 def document(**values: object) -> str:
-    """Return the file of another document."""
+    """Return the file of a document with the given values."""
     return json.dumps({**values, **TIMES}, indent=1)
 
 
 def types(s: Secrets) -> Files:
-    """Return the schemas, of which some are called by secrets."""
+    """Return the schemas. Some of their names contain secrets."""
     more = ["", *(["more"] if s.more(Group.NAME) else [])]
     names = [s.text(Group.NAME, f"thing{end}") for end in more]
     links = {
@@ -175,7 +176,7 @@ def types(s: Secrets) -> Files:
 
 
 def served(s: Secrets) -> dict[str, str]:
-    """Return the files of the branch that is served."""
+    """Return the files of the served branch."""
     drafts = {"d1", *(["d2"] if s.more(Group.DRAFT) else [])}
     vaults = {"v1", *(["v2"] if s.more(Group.HIDDEN) else [])}
     webhook = {
@@ -241,13 +242,16 @@ def past(s: Secrets) -> dict[str, str]:
 
 
 def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
-    """Yield the commits: each the branch, the message and all files, or only those that it changes."""
+    """Yield the commits: for each, the branch, the message, and either all files or only those that it
+    changes.
+    """
     main, after = "main", served(s)
     yield main, "Begin", past(s)
     yield main, "Change articles", after
     vault = {
         "content/vaults/v1.json": document(title=s.text(Group.HIDDEN, "between")),
-        "content/tags/t2.json": document(name="Tag two, between"),  # So the commit is listed for more people.
+        # With this change, the commit is listed for more identities.
+        "content/tags/t2.json": document(name="Tag two, between"),
     }
     yield main, s.text(Group.HIDDEN, "message"), {**after, **vault}
     draft = {"content/articles/a1.draft.json": article(s, s.text(Group.DRAFT, "between"))}
@@ -261,7 +265,7 @@ def history(s: Secrets) -> Iterator[tuple[str, str, Mapping[str, str]]]:
 
 
 def uncommitted(s: Secrets) -> dict[str, str]:
-    """Return the files that are in no commit."""
+    """Return the files that are not committed."""
     return {
         ".bifolio/notes.txt": s.text(Group.NEVER, "state"),
         "content/articles/a2.json": article(s, "Article two, edited", tag="t2"),
@@ -271,7 +275,7 @@ def uncommitted(s: Secrets) -> dict[str, str]:
 
 
 def _stream(commits: Iterable[tuple[str, str, Mapping[str, str]]]) -> Iterator[bytes]:
-    """Yield what `git fast-import` makes the commits of."""
+    """Yield the input with which `git fast-import` creates the commits."""
     last = 0
     for number, (branch, message, files) in enumerate(commits, 1):
         yield f"commit refs/heads/{branch}\nmark :{number}\n".encode()
@@ -295,7 +299,7 @@ def _data(text: str) -> bytes:
 # --- sites ----------------------------------------------------------------------------------------
 
 
-# The users of each site, by name: the role of each.
+# The role of each user, by user name. All sites have the same users.
 USERS: Mapping[str, str] = {"user": "authenticated", "clerk": "clerk", "reviewer": "reviewer"}
 
 
@@ -303,17 +307,18 @@ USERS: Mapping[str, str] = {"user": "authenticated", "clerk": "clerk", "reviewer
 class Twin:
     """One of several sites that differ only in their secrets.
 
-    `files` are those of content and the refs of git as they were made, by path, to be restored after writes.
+    `files` contains, by path, the content and git's refs as they were at first, so that they can be restored
+    after writes.
     """
 
     api: Api
     secrets: Secrets
-    tags: dict[tuple[str, str], str] = field(default_factory=dict)  # the last entity tag by who and path
-    undo: dict[str, str] = field(default_factory=dict)  # what undoes the last write of somebody
+    tags: dict[tuple[str, str], str] = field(default_factory=dict)  # the last entity tag by identity and path
+    undo: dict[str, str] = field(default_factory=dict)  # by identity: the id for undoing its last write
     commits: list[str] = field(default_factory=list)
     files: dict[str, bytes] = field(default_factory=dict)
     people: frozenset[int] = frozenset()
-    written: bool = False  # whether anything may have changed since it was made or restored
+    written: bool = False  # whether the site may have changed since it was created or restored
 
     def write(self, files: Mapping[str, str | bytes]) -> None:
         """Write files by hand."""
@@ -322,19 +327,19 @@ class Twin:
         self.api.site.refresh()
 
     def keep(self) -> None:
-        """Take what is there now for what `restore` restores."""
+        """Save the current state as the one to which `restore` returns."""
         self.files = _read_files(self.api.root)
         self.people = frozenset(user.id for user in Users(self.api.accounts).all())
 
     def renew(self) -> None:
-        """Make the app anew and change a document, so that no answer is kept."""
+        """Restart the app and change a document, so that no cached response remains."""
         self.api.app = create_app(self.api.site, self.api.accounts)
         self.api.client = self.api.app.test_client()
         self.write({"content/tags/t2.json": document(name="Another name of tag two")})
         self.restore()
 
     def restore(self) -> None:
-        """Undo all writes since `keep`: of content, branches and users."""
+        """Undo all writes to content, branches and users since `keep` was called."""
         if not self.written:
             return
         root, now = self.api.root, _read_files(self.api.root)
@@ -356,7 +361,7 @@ class Twin:
 
 
 def _read_files(root: Path) -> dict[str, bytes]:
-    """Return the files of content, and those in which git keeps branches and the index."""
+    """Return the content files, and the files in which git stores branches and its index."""
     folders = ("content", ".git/refs/heads")
     files = [path for folder in folders for path in (root / folder).rglob("*") if path.is_file()]
     files += [root / ".git/HEAD", root / ".git/index"]
@@ -364,7 +369,7 @@ def _read_files(root: Path) -> dict[str, bytes]:
 
 
 def make_twin(root: Path, secrets: Secrets) -> Twin:
-    """Make the site of some secrets, with its history, accounts and log."""
+    """Create a site that contains the given secrets, with its history, accounts and event log."""
     root.mkdir()
     git(root, "init", "-q", "-b", "main")
     stream = b"".join(_stream(history(secrets)))
@@ -391,12 +396,12 @@ def make_twin(root: Path, secrets: Secrets) -> Twin:
     twin.list_commits()
     twin.keep()
     twin.write({name: _changed(text) for name, text in twin.files.items() if name.endswith(".json")})
-    twin.restore()  # So there are events of all documents, the hidden ones too.
+    twin.restore()  # This creates events for all documents, including hidden ones.
     return twin
 
 
 def _changed(text: bytes) -> bytes:
-    """Return the text of a document with another value of its first attribute."""
+    """Return the text of a document with a different value for its first attribute."""
     values = json.loads(text)
     name = next(iter(values))
     return json.dumps({**values, name: f"{values[name]} and more"}, indent=1).encode()
@@ -404,24 +409,24 @@ def _changed(text: bytes) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Identities that may see the same secrets, and the sites that only differ in others."""
+    """Identities that may see the same secrets, and a set of sites that differ only in all other secrets."""
 
     identities: tuple[Identity, ...]
     twins: tuple[Twin, ...]
 
 
 def two_kinds(_: frozenset[Group]) -> Sequence[int]:
-    """The kinds of secrets that tell most."""
+    """Return the two kinds of secrets that reveal most leaks."""
     return BASE, LONGER
 
 
 def every_kind(_: frozenset[Group]) -> Sequence[int]:
-    """All kinds of secrets."""
+    """Return all kinds of secrets."""
     return BASE, SAME_LENGTH, LONGER
 
 
 def every_kind_for_the_public(visible: frozenset[Group]) -> Sequence[int]:
-    """All kinds of secrets for those who see none of them, else two."""
+    """Return all kinds of secrets if no group is visible, as for the public. Otherwise, return two kinds."""
     return two_kinds(visible) if visible else every_kind(visible)
 
 
@@ -431,7 +436,10 @@ def families(
     kinds_of: Callable[[frozenset[Group]], Sequence[int]],
     identities: Sequence[Identity] = IDENTITIES,
 ) -> Iterator[list[Family]]:
-    """Make the sites for some identities, of the kinds for those who may see some groups of secrets."""
+    """Context manager: create the twin sites for some identities.
+
+    `kinds_of` chooses the kinds of secrets, given the groups that the identities may see.
+    """
     made: list[Family] = []
     try:
         for visible in dict.fromkeys(identity.visible for identity in identities):

@@ -1,4 +1,4 @@
-"""The matrix notices faults that are planted in the product: see `tests.matrix.faults`."""
+"""The matrix detects faults that are planted in the product: see `tests.matrix.faults`."""
 
 import shutil
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 def notice(
     fault: Fault, made: list[Family], cases: Sequence[Case], planting: pytest.MonkeyPatch
 ) -> tuple[str, str]:
-    """Return the first thing that the matrix finds with a fault, and what it finds there without it.
+    """Return the matrix's first finding with a planted fault, and its finding for the same request without
+    the fault.
 
-    A long run looks for it with all requests.
+    A long run tries all requests, not only those that the fault names.
     """
     chosen = [case for case in cases if LONG or case.request.operation in fault.operations]
     if not fault.operations:
@@ -34,9 +35,9 @@ def notice(
 
 
 def find_first(made: list[Family], cases: Sequence[Case]) -> tuple[str, Case | None]:
-    """Return the first thing that the matrix finds, and the request that it was found with.
+    """Return the matrix's first finding, and the request that caused it.
 
-    If there are no requests, the matrix looks at what webhooks send. Nothing is left in any cache.
+    Without requests, the matrix checks what webhooks send. All caches are empty at the start.
     """
     for family in made:
         for twin in family.twins:

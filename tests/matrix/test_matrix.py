@@ -1,4 +1,4 @@
-"""The matrix: see `tests.matrix`."""
+"""The matrix test, which `tests.matrix` describes."""
 
 import logging
 import shutil
@@ -34,11 +34,12 @@ from tests.torture import LONG, SEED
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 REQUESTS = 100_000 if LONG else 5_000
-MIN_SUCCESS = 0.5  # The share of successful responses, of those to identities with the permission.
-MAX_TOLD = 20  # findings
-RANDOM_AT_LEAST = 30  # random requests for each identity
-RESTORE_EVERY = 10  # random requests, of which some write
-# Operations that only ever explain why they fail.
+# The minimum share of successful responses, among responses to identities with the permission.
+MIN_SUCCESS = 0.5
+MAX_TOLD = 20  # the maximum number of findings that are printed
+RANDOM_AT_LEAST = 30  # the minimum number of random requests for each identity
+RESTORE_EVERY = 10  # random requests until the sites are restored, because some of the requests write
+# Operations that are not supported, with the reason that their error gives.
 NEVER_SUCCEED = {
     "returnFromProvider": "signing in with an account of another site is not offered",
     "connectProvider": "signing in with an account of another site is not offered",
@@ -46,10 +47,10 @@ NEVER_SUCCEED = {
     "updateRole": "roles are set in site.yaml",
     "deleteRole": "roles are set in site.yaml",
 }
-# Operations that would end the sessions of identities or remove them, if they were asked at random.
+# Operations that are not called at random, because they would sign out or delete identities.
 _ENDING = frozenset({"logout", "changePassword", "revokeSession", "updateMe", "updateUser", "deleteUser"})
 _CHOSEN = tuple(o for o in OPERATIONS if o.id not in _ENDING)
-# Operations that have most of the secrets behind them are asked more often.
+# Operations that read most of the secrets are called more often.
 _OFTEN = tuple(
     o for o in OPERATIONS if o.kind or o.path.startswith(("/history", "/search", "/branches", "/events"))
 )
@@ -62,9 +63,10 @@ def logged() -> Iterator[Logged]:
 
 
 def plan(random: Random, audience: Audience, rounds: int) -> list[Request]:
-    """Random requests: in a long run every operation with every variation, then those that matter most.
+    """Return random requests.
 
-    Most reads come before the first write, since all that is written has a time and an id of its own.
+    In a long run, they include every variation of every operation. Most reads come before the first write,
+    because writes add times and ids that differ between twins.
     """
     made: list[Request] = []
     for operation in _CHOSEN if LONG else ():
@@ -81,7 +83,7 @@ def plan(random: Random, audience: Audience, rounds: int) -> list[Request]:
 
 
 def audience_of(twin: Twin) -> Audience:
-    """For whom the operations describe what they take."""
+    """Return the actors for whom the operations describe their parameters."""
     state = twin.api.site.state
     return Audience(Actor("full", everything=True), Actor("public"), state.schema, state.settings)
 
@@ -124,7 +126,9 @@ def test_no_identity_is_told_of_a_secret_that_it_may_not_see(
 
 
 def test_secrets_that_are_shown_are_found(tmp_path: Path, logged: Logged) -> None:
-    """Somebody with full access, of whom the matrix is told that they may see nothing."""
+    """Test the matrix itself: an identity has full access, but the matrix assumes that it may not see any
+    secret.
+    """
     twins = tuple(make_twin(tmp_path / str(kind), Secrets(EVERY, kind)) for kind in (BASE, LONGER))
     matrix = Matrix([Family((Identity("full"),), twins)], logged)
     for path in (

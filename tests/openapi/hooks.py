@@ -1,8 +1,8 @@
-"""What schemathesis has to know that an OpenAPI document can't say.
+"""Hooks for schemathesis, with information that an OpenAPI document can't contain.
 
-Ids of documents that there are, in place of ids at random, so that requests come to something; which
-refusals of sound requests are right, because they are about other documents; and less of the filters,
-whose every operator under every attribute would take an hour.
+- Requests contain ids of existing documents, because requests with random ids would all fail.
+- Some valid requests may be rejected, because they conflict with other documents.
+- Filters are shortened: testing every operator with every attribute would take an hour.
 """
 
 import re
@@ -11,11 +11,12 @@ from typing import Any
 import schemathesis
 from schemathesis.specs.openapi import checks
 
-ID = "x"  # a document of every type, a file, and (as 1) a user, has this id; no request deletes it
+ID = "x"  # the id of one document of every type, and of a file; no request deletes them; the user's id is 1
 SPARE = ["spare", "nothing"]
 FILTERED = ("str", "i", "dt", "b", "tags", "one", "name", "username")
-OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")  # all others under text alone
-# Why a request that is sound by itself may be refused: what it says of others, or its parts of each other.
+# Text attributes are filtered with all operators, other attributes only with these.
+OPERATORS = ("$eq", "$in", "$between", "$containsi", "$null")
+# Reasons to reject a valid request: its values conflict with other documents or with each other.
 ABOUT_OTHERS = re.compile(
     r"must be unique|already taken|not found|does not exist|not connected|before itself|after itself"
     r"|has no draft to discard|is not published, so its draft"
@@ -23,16 +24,17 @@ ABOUT_OTHERS = re.compile(
     r"|control character|halves of surrogate|must be a valid email|new file must have"
     r"|Invalid identifier or password|Incorrect code|Invalid token|current password|Passwords do not match"
     r"|must be authenticated|only the first|multiple ones|Files are empty|fileInfo|refId"
-    r"|Invalid key [^\"]* at (pics?|near)"  # in a target: what documents or files of its type do not say
-    r"|A batch can't write to|refers to an operation"  # in a batch: paths, and what comes before
-    r"|(field|locale)\W+ must be (null|one)"  # who is where: what the site has
+    r"|Invalid key [^\"]* at (pics?|near)"  # the target has no such attribute
+    # In a batch: wrong paths, or references to other operations.
+    r"|A batch can't write to|refers to an operation"
+    r"|(field|locale)\W+ must be (null|one)"  # presence: what the site contains
     r"|must be (less|greater) than or equal to"  # a number that is written as text
 )
 
 
 @schemathesis.hook
 def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
-    """Put ids of documents where ids go; make filters small."""
+    """Insert ids of existing documents, and shorten the filters."""
     schemas = raw_schema["components"]["schemas"]
     for name, made in schemas.items():
         if name.endswith("Filters"):
@@ -48,9 +50,9 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
         for method, operation in methods.items():
             inside = [_inlined(raw_schema, each) for each in operation.get("parameters", [])]
             known = SPARE if method == "delete" else [ID]
-            # No If-Match at random: every write would be for a version that there never was. No draft of
-            # what there is either: a later write would be refused for what is missing in that.
-            # Nor commits at random, which are waited for.
+            # Leave out random `If-Match` headers, because they would never match. Leave out `status` in PUT
+            # requests: they would create incomplete drafts, and publishing these would fail later. Leave out
+            # `Bifolio-After`, because the server waits for the commit.
             apart = ("If-Match", "status") if method == "put" else ("If-Match", "Bifolio-After")
             kept = [each for each in inside if each["name"] not in apart]
             operation["parameters"] = [_fewer_names(_with_known(path, each, known)) for each in kept]
@@ -67,21 +69,23 @@ def _fewer(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_relations(properties: dict[str, Any]) -> None:
-    """One type (place) has a relation in all its forms; everywhere else they would only take long."""
+    """Remove relations from a schema. They are tested with one type (`place`) only, because they take
+    long.
+    """
     for name, made in list(properties.items()):
         if made.get("$ref", "").endswith("/RelationInput"):
             del properties[name]
 
 
 def _with_ids(schema: Any) -> Any:
-    """The schema with the id of a document wherever it takes an id."""
+    """Return a schema in which every document id is the id of an existing document."""
     if isinstance(schema, list):
         return [_with_ids(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if schema.get("description") == "A documentId." or schema.get("type") == ["integer", "string"]:
         return {"enum": [ID]}
-    # What is disconnected need not be there.
+    # A document to disconnect need not exist.
     return {key: value if key == "disconnect" else _with_ids(value) for key, value in schema.items()}
 
 
@@ -113,10 +117,11 @@ def _with_known(path: str, parameter: dict[str, Any], known: list[str]) -> dict[
 def valid_is_accepted(
     ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case
 ) -> bool | None:
-    """A request that the document allows is not refused, unless for what other documents are."""
+    """Check that valid requests are accepted. A 400 is allowed if its reason is in ABOUT_OTHERS."""
     if response.status_code == 400 and ABOUT_OTHERS.search(response.text):
         return None
-    if response.status_code == 410:  # The number of an event that the log has not, as few numbers are.
+    # The requested event is not in the log, which is likely for a random number.
+    if response.status_code == 410:
         return None
     return checks.positive_data_acceptance(ctx, response, case)
 
@@ -125,15 +130,15 @@ def valid_is_accepted(
 def invalid_is_refused(
     ctx: schemathesis.CheckContext, response: schemathesis.Response, case: schemathesis.Case
 ) -> bool | None:
-    """A request that the document does not allow is refused; a draft may break what it is published with."""
+    """Check that invalid requests are rejected. Drafts are excluded, because they may be incomplete."""
     if (case.query or {}).get("status") == "draft":
         return None
     if case.media_type == "multipart/form-data":
-        return None  # in a form everything is text
+        return None  # All values in a form are text.
     if _operates_on_media(case.body):
-        return None  # `connect` and `disconnect` beside `set` count for nothing, whatever they are
+        return None  # If `set` is present, `connect` and `disconnect` are ignored, even if they are invalid.
     if response.status_code == 204 and (case.path_parameters or {}).get("documentId", ID) not in (ID, *SPARE):
-        return None  # a document that there is not is as good as deleted
+        return None  # Deleting a document that does not exist succeeds.
     return checks.negative_data_rejection(ctx, response, case)
 
 

@@ -1,9 +1,10 @@
-"""`make test-openapi`: schemathesis against a live server: does any answer contradict /openapi.json?
+"""`make test-openapi`: use schemathesis to check that a running server's responses agree with
+`/openapi.json`.
 
-PHASES=examples,fuzzing leaves out the phase that takes longest, which tries every bound of every value.
+PHASES=examples,fuzzing leaves out the longest phase, which tries every limit of every value.
 
-The site has the content types of the recorded conversations, which have attributes of every type, some
-documents, a picture and a user; the requests are made with a full-access token, and once without.
+The site has the content types of the recorded conversations, with attributes of every type, some documents, a
+picture and a user. Requests use a full-access token first, and are then repeated without credentials.
 """
 
 import importlib.util
@@ -34,8 +35,8 @@ SITE = {
     "roles": {"public": {"thing": ["find", "findOne"], "upload": ["find"], "auth": ["callback", "register"]}},
 }
 KEPT = ("thing", "tag", "place", "home")
-# `owner` is of another type, `near` the other side of another; passwords take long to hash, so that one
-# small type has one.
+# `owner` leads to another type, and `near` is the other side of a relation. Only one small type has a
+# password, because hashing passwords takes long.
 LEFT_OUT = ("owner", "near", "pw", "secret")
 THING = {
     "str": "A thing",
@@ -73,7 +74,7 @@ DOCUMENTS = {
 
 
 def main() -> int:
-    """Serve, and ask; the status of schemathesis."""
+    """Serve the site and run schemathesis. Return the exit status of schemathesis."""
     restore_in_children()
     if importlib.util.find_spec("schemathesis") is None:
         return skipped("test-openapi", "schemathesis is not installed")
@@ -90,9 +91,9 @@ def main() -> int:
 
 
 def _ask(url: str, folder: str, token: str | None) -> int:
-    """Let schemathesis ask whatever the document allows, and much that it does not."""
+    """Run schemathesis with requests that are valid according to the document, and with many invalid ones."""
     program = Path(sys.executable).with_name("schemathesis")
-    # The public's document has only what the public may do; `Allow` has every method that there is.
+    # Without a token, the document only lists the public's operations, but `Allow` lists all methods.
     told_more = ["--exclude-checks", "allow_header_conformance"]
     credentials = ["-H", f"Authorization: Bearer {token}"] if token else told_more
     phases = os.environ.get("PHASES", "examples,coverage,fuzzing")
@@ -128,12 +129,12 @@ def _make_site(root: Path) -> None:
 
 
 def _is_kept(target: str | None) -> bool:
-    """Whether what a relation leads to is part of the site."""
+    """Whether the target of a relation is part of the site."""
     return target is None or target.rpartition(".")[2] in (*KEPT, "user", "file")
 
 
 def _make_accounts(root: Path) -> str:
-    """A token that may do everything, and two users; returns the token."""
+    """Create a full-access token and two users. Return the token."""
     accounts = Accounts(root)
     token = accounts.create_token("full", "full-access")
     for name in ("ann", "ben"):

@@ -1,4 +1,6 @@
-"""Bracket notation is parsed like `qs-codec`, a port of the library that clients use."""
+"""The parser for bracket notation: it must return the same as `qs-codec`, a port of the library that clients
+use.
+"""
 
 import json
 from urllib.parse import quote
@@ -20,7 +22,7 @@ values = st.sampled_from(["", "=", "=x", "=y z&", "=[]=", "=1"])
 
 
 def _agrees(parts: list[str]) -> bool:
-    """Return whether both parse the same values in the same order."""
+    """Return whether both parsers return the same values in the same order."""
     wanted = decode_by_library("&".join(parts), OPTIONS)
     return json.dumps(decode(parts)) == json.dumps(wanted)
 

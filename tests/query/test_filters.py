@@ -26,7 +26,7 @@ from tests.sites import (
     relation,
 )
 
-# Three values of each type, ascending, as written in files.
+# Three values for each attribute type, in ascending order, as written in files.
 VALUES: Mapping[str, tuple[Any, Any, Any]] = {
     "string": ("Alpha", "alphabet", "beta"),
     "text": ("A line", "a line", "two\nlines"),
@@ -57,7 +57,7 @@ def rows(kind: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def typed(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """Return a site with a content type of four documents for each attribute type."""
+    """A site with a content type for each attribute type. Each content type has four documents."""
     files: dict[str, Any] = {}
     for kind in VALUES:
         files |= collection(f"a-{kind}", {"v": attribute_of(kind)}) | documents(f"a-{kind}s", **rows(kind))
@@ -65,11 +65,11 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def shown(value: Any) -> str:
-    """Return a value as text operators and queries represent it."""
+    """Return a value as a string, as text operators and queries see it."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-# An independent specification of each operator: (value, operand) → whether it matches.
+# An independent definition of each operator: a function of (value, operand) that returns whether it matches.
 SENTENCES: Mapping[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda v, o: v == o,
     "$eqi": lambda v, o: shown(v).lower() == shown(o).lower(),
@@ -236,7 +236,9 @@ NULL_ROW: dict[str, Any] = {}
 
 
 def joined(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the rows of a left join of an attribute: one row of nulls if it is empty."""
+    """Return the rows of a SQL left join for an attribute: a single row of nulls if the attribute is
+    empty.
+    """
     value, table = row.get(name), JOINS[name]
     found = value if isinstance(value, list) else [value]
     rows_ = found if table is None else [table[i] for i in found if i in table]
@@ -244,7 +246,7 @@ def joined(row: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def verdicts(filter_: Any, row: dict[str, Any]) -> set[bool | None]:
-    """Return the possible results of a condition on the joined rows, in three-valued logic."""
+    """Return the possible results of a filter on the joined rows, in SQL's three-valued logic."""
     parts = []
     for key, value in filter_.items():
         if key == "$not":
@@ -501,7 +503,7 @@ def test_relations_to_any_type_can_not_be_filtered_by(secrets: Api) -> None:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Api:
-    """Return localised pages whose categories have no locales; titles differ by locale."""
+    """A site with localized pages, whose titles differ by locale. Their categories have no locales."""
     page = {
         "title": {**STRING, "pluginOptions": {"i18n": {"localized": True}}},
         "category": relation("manyToOne", "category", inversedBy="pages"),
@@ -528,7 +530,7 @@ def test_a_filter_through_a_type_without_locales_searches_every_locale(pages: Ap
     for title in ("Sea", "Mer"):
         path = f"/api/pages?locale={locale}&filters[category][pages][title]={title}"
         assert sorted(pages.get(path).ids) == ["one", "two"]
-        # A relation stored in a document without locales leads to the default locale.
+        # A relation stored in a document without locales points to the default locale.
         path = f"/api/pages?locale={locale}&filters[themes][pages][title]={title}"
         assert sorted(pages.get(path).ids) == (["one", "two"] if title == "Sea" else [])
 

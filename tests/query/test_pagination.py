@@ -1,4 +1,4 @@
-"""Pagination: by page and by offset, out of bounds, with and without total."""
+"""Pagination: by page and by offset, with values out of range, and with and without the total."""
 
 from typing import Any
 

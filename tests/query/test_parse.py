@@ -1,4 +1,4 @@
-"""Parameters of reads: accepted, rejected and ignored ones."""
+"""Parameters of read requests: which are accepted, rejected or ignored."""
 
 import pytest
 

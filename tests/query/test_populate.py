@@ -683,7 +683,9 @@ def test_targets_with_equal_sort_keys_are_in_default_order(make_api: MakeApi) ->
 
 
 def test_the_number_of_populated_attributes_is_limited(make_api: MakeApi) -> None:
-    """A relation to any type, through a name that several types have, multiplies at each level."""
+    """A relation to any type is followed for each possible type, so the number of attributes multiplies at
+    each level.
+    """
     to_any = {"to": {"type": "relation", "relation": "morphToMany"}}
     api = make_api(
         {

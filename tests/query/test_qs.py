@@ -1,4 +1,4 @@
-"""Bracket notation: valid queries are nested, ambiguous ones rejected."""
+"""Bracket notation: valid queries become nested values, and ambiguous queries are rejected."""
 
 from typing import Any
 
@@ -136,5 +136,5 @@ def test_an_often_repeated_key_means_the_same(key: str, value: str) -> None:
 
 
 def test_an_often_repeated_key_is_parsed_quickly() -> None:
-    with computing_less_than(0.12):  # The library takes 0.2.
+    with computing_less_than(0.12):  # The library takes 0.2 s.
         qs.parse("&".join(["a=1"] * 1000))

@@ -1,4 +1,4 @@
-"""Sorting: every form of the parameter, nulls, ties, paths through relations, invalid keys."""
+"""Sorting: every form of the parameter, nulls, ties, paths through relations, and invalid keys."""
 
 import random
 from collections.abc import Mapping
@@ -61,7 +61,7 @@ def rows(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def value(row: Mapping[str, Any], way: str, descending: bool) -> Any:
-    """Return the sort key of a row: the first of several values in that direction; null is the least."""
+    """Return the sort key of a row. Of several values, the one that sorts first counts; null sorts lowest."""
     name, _, inner = way.partition(".")
     held = row.get(name)
     if not inner:
@@ -76,7 +76,9 @@ def value(row: Mapping[str, Any], way: str, descending: bool) -> Any:
 
 
 def plainly(keys: list[tuple[str, str]]) -> list[str]:
-    """Return the names of ROWS sorted by keys: nulls first ascending, ties in order of creation."""
+    """Return the names of ROWS in the expected order. Nulls come first if ascending; ties are in order of
+    creation.
+    """
     names = list(ROWS)
     for way, order in reversed(keys):
         descending = order.lower() == "desc"
@@ -106,7 +108,9 @@ def test_a_repeated_key_is_ignored(rows: Api) -> None:
 
 
 def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> None:
-    """Ten documents all relate to each other; a naive step would multiply the work by ten."""
+    """Ten documents are all related to each other. A naive implementation would do ten times the work at each
+    step.
+    """
     names = [f"n{i}" for i in range(10)]
     api = make_api(
         {
@@ -119,7 +123,9 @@ def test_many_paths_to_the_same_documents_cost_no_more(make_api: MakeApi) -> Non
 
 @pytest.mark.parametrize("steps", range(1, 6))
 def test_a_path_sorts_by_the_first_of_all_reachable_values(make_api: MakeApi, steps: int) -> None:
-    """Compare with following every edge, in a graph with cycles, dead ends and null values."""
+    """Compare the results with a traversal of every edge, in a graph with cycles, dead ends and null
+    values.
+    """
     chance = random.Random(steps)
     names = [f"n{i:02d}" for i in range(30)]
     near = {name: chance.sample(names, chance.choice([0, 0, 1, 2, 3])) for name in names}

@@ -1,4 +1,4 @@
-"""Cache tags of types and documents."""
+"""Cache tags for content types and documents."""
 
 from hypothesis import given
 from hypothesis import strategies as st

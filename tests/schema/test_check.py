@@ -1,4 +1,4 @@
-"""Names that a type may not have, since something else of the API has them."""
+"""Names that a content type can't have, because another part of the API uses them."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from server.schema.check import RESERVED_IDS
 from server.site.site import Site
 from tests.sites import STRING, collection, make, schema, write
 
-# A type may be called `branch`: then what is granted on that is granted on its documents.
+# A type may be called `branch`. The permissions for `branch` then apply to its documents.
 SUBJECTS = ACTIONS.keys() - {"", *SITE_SUBJECTS}
 NAMES = sorted({*SUBJECTS, *RESERVED_IDS, "User", "ROLE", "Content-Type"})
 

@@ -1,4 +1,4 @@
-"""Patterns of schemas match as they do in JavaScript."""
+"""Patterns in schemas: they match as they do in JavaScript."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Content types whose folder can't be read are not taken for missing."""
+"""Errors while reading schemas: if a folder can't be read, its content types are not treated as deleted."""
 
 import os
 import re

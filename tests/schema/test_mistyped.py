@@ -1,4 +1,4 @@
-"""Keys of schema files that are mistyped: warnings with what was meant."""
+"""Mistyped keys in schema files: the warning suggests the correct key."""
 
 import json
 from pathlib import Path

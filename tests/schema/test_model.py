@@ -1,4 +1,4 @@
-"""What the attributes of a type may be used for."""
+"""Uses of attributes: which can be selected, filtered, sorted and populated."""
 
 import pytest
 
@@ -18,7 +18,7 @@ HIDDEN = {
     "secret": Attribute("secret", "password"),
     "editor": Attribute("editor", "relation", private=True, relation="oneToOne", target="api::author.author"),
 }
-# What may name each attribute.
+# The parameters that may name each attribute.
 USES: dict[str, set[str]] = {
     "title": {"selectable", "queryable"},
     "data": {"selectable", "queryable"},

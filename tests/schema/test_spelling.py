@@ -1,4 +1,4 @@
-"""What a mistyped word stands for."""
+"""Suggestions for mistyped words."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.waiting import computing_less_than
         ("Nell_Trevanion", ["nell-trevanion", "ida"], "nell-trevanion"),
         ("été 2024", ["ete-2024"], "ete-2024"),
         ("nell-trevanoin", ["nell-trevanion", "nell"], "nell-trevanion"),
-        ("nell-trevanio", ["nell-trevanion"], None),  # Perhaps it is somebody else.
+        ("nell-trevanio", ["nell-trevanion"], None),  # It may be a different person's name.
         ("post-12", ["post-21"], None),
         ("post-1", ["post-2"], None),
         ("A_b", ["a-b", "a.b"], None),

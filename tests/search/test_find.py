@@ -1,4 +1,4 @@
-"""What one search may cost, and what a phrase finds."""
+"""The cost of a search, and the results of a search for a phrase."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.sites import STRING, collection, documents, load
 from tests.waiting import computing_less_than
 
 SCOPE = Scope({"api::note.note": PUBLISHED})
-MANY = 30_000  # how often a text says the same word
+MANY = 30_000  # how often a text repeats the same word
 FILES = {
     "site.yaml": "name: Search\n",
     **collection("note", {"title": STRING, "body": {"type": "richtext"}}),
@@ -79,7 +79,7 @@ def test_a_search_of_the_index_ends_where_it_takes_too_much(site: Site) -> None:
     search = Search(site.root)
     with pytest.raises(LimitError):
         search.find(limited, question, SCOPE, 0, 10, Budget(settings))
-    assert search.find(limited, question, SCOPE, 0, 10).indexed  # without a budget, as commands do
+    assert search.find(limited, question, SCOPE, 0, 10).indexed  # without a budget, as in a command
     assert len(ask(search, site, '"low tide"').documents) == 2
 
 

@@ -1,4 +1,6 @@
-"""The index in .bifolio/search/: fresh, after restarts and damage, with one writer among processes."""
+"""The search index in `.bifolio/search/`: it must be current, survive restarts and damage, and have only one
+writer.
+"""
 
 import gc
 import json
@@ -36,7 +38,7 @@ FILES: Files = {
 }
 SCOPE = Scope({"api::note.note": PUBLISHED})
 WAIT_S = 20.0
-# Whoosh leaves files to the garbage collector that it can't read to the end.
+# If Whoosh can't read a file to its end, it leaves closing the file to the garbage collector.
 LEAVES_FILES = pytest.mark.filterwarnings(
     "ignore:unclosed file:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
@@ -51,7 +53,7 @@ def ids(found: Results) -> list[str]:
 
 
 def indexed(search: Search, site: Site, q: str, expected: list[str]) -> Callable[[], bool]:
-    """Whether the index itself gives an answer."""
+    """Return a function that returns whether the index itself, not a scan, finds the expected documents."""
 
     def answers() -> bool:
         found = ask(search, site, q)
@@ -108,7 +110,7 @@ def test_what_changes_is_found_as_it_is_now(tmp_path: Path) -> None:
         until(indexed(search, site, "buoy", ["three"]))
         assert ids(ask(search, site, "lantern")) == []
         remove(site, "content/notes/three.json")
-        assert ids(ask(search, site, "buoy")) == []  # at once
+        assert ids(ask(search, site, "buoy")) == []  # immediately
         until(lambda: ask(search, site, "buoy").counts == {})
 
 
@@ -119,7 +121,7 @@ def test_an_index_outlives_its_process_and_learns_what_it_missed(tmp_path: Path)
     before = read_status(folder(site))
     site = load(tmp_path, {})
     with fed(site):
-        assert read_status(folder(site)) == before  # nothing was written again
+        assert read_status(folder(site)) == before  # The index was not written again.
     edit(site, "content/notes/two.json", title="Second note", body="lantern")
     remove(site, "content/notes/one.json")
     site, search = load(tmp_path, {}), Search(tmp_path)
@@ -136,7 +138,7 @@ def test_a_changed_type_is_searched_as_it_is_now(tmp_path: Path) -> None:
         private = {"title": STRING, "body": {"type": "richtext", "private": True}}
         write(tmp_path, collection("note", private))
         site.refresh()
-        assert ids(ask(search, site, "gauge")) == []  # at once, without the index
+        assert ids(ask(search, site, "gauge")) == []  # immediately, without the index
         until(indexed(search, site, "gauge", []))
         until(indexed(search, site, "first", ["one"]))
 
@@ -201,7 +203,7 @@ def test_an_index_damaged_under_a_running_server_is_built_anew(tmp_path: Path) -
 
 
 class BrokenScope(Scope):
-    """A scope with a mistake in it."""
+    """A scope that raises an error, as a bug would."""
 
     def permits(self, group: Group) -> bool:
         raise TypeError("a mistake")
@@ -325,14 +327,14 @@ def test_a_writer_that_has_nothing_to_do_ends_and_comes_back(tmp_path: Path) -> 
         until(indexed(search, site, "lantern", ["three"]))
         assert indexed(search, site, "gauge", ["two"])()
         until(lambda: not writers(tmp_path))
-        (folder(site) / "status.json").unlink()  # what a person may do to be rid of the index
+        (folder(site) / "status.json").unlink()  # what an administrator might do to rebuild the index
         edit(site, "content/notes/four.json", title="An anchor")
         until(indexed(search, site, "anchor", ["four"]))
         until(indexed(search, site, "gauge", ["two"]))
 
 
 def writers(root: Path) -> list[int]:
-    """The processes that write the index of a site."""
+    """Return the ids of the processes that write a site's search index."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

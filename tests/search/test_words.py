@@ -1,4 +1,4 @@
-"""Words, markup and questions: what search makes of texts, before there is an index."""
+"""The processing of texts before they are indexed: words, markup and search terms."""
 
 import pytest
 from hypothesis import example, given
@@ -172,4 +172,4 @@ def test_an_unfinished_word_is_marked_where_it_begins_one() -> None:
 
 def test_a_word_of_any_length_is_known_by_its_beginning() -> None:
     assert terms("x" * 1_000_000, "en") == terms("x" * MAX_WORD_CHARS, "en")
-    assert len(fold("\ufdfa" * MAX_WORD_CHARS)) == MAX_WORD_CHARS  # one letter that folds to eighteen
+    assert len(fold("\ufdfa" * MAX_WORD_CHARS)) == MAX_WORD_CHARS  # one character that folds to eighteen

@@ -1,1 +1,1 @@
-"""What can be done with a site, without HTTP: `server.service`."""
+"""Tests for `server.service`, the operations on a site without HTTP."""

@@ -1,4 +1,4 @@
-"""What tests of the service share."""
+"""Fixtures for the tests of `server.service`."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from tests.service.sites import Service
 
 @pytest.fixture
 def service(tmp_path: Path) -> Service:
-    """A site with two types, a single type and one note, whose files are committed."""
+    """A site with two collection types, a single type and one note. All files are committed."""
     return Service(tmp_path)

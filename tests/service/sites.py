@@ -1,4 +1,4 @@
-"""A site and its service, as a job or an agent's tool has them: without HTTP."""
+"""A site and its service as a job or an agent's tool uses them, without HTTP."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ EVERYTHING = Actor("token:full", everything=True)
 
 
 class Service:
-    """A site and its writes, as a job or an agent's tool has them."""
+    """A site with its operations for reads and writes, without HTTP."""
 
     def __init__(self, root: Path) -> None:
         write(root, FILES)
@@ -35,21 +35,21 @@ class Service:
         self.histories = Histories(self.site, past, self.writes)
 
     def caller(self, actor: Actor = EVERYTHING, branch: str = "") -> Caller:
-        """An actor on the branch that is served, or on another one."""
+        """Return a caller for an actor, on the served branch or on another branch."""
         caller = Caller(self.site.state, actor)
         return self.writes.on_branch(caller, branch) if branch else caller
 
     def operation(self, verb: Verb, name: str, id_: str | None = None, data: object = None) -> Operation:
-        """An operation on a document of a type."""
+        """Return an operation on a document."""
         return Operation(self.site.state.schema.types[f"api::{name}.{name}"], verb, id_, data=data)
 
     def write(self, *operations: Operation, caller: Caller | None = None, undo: bool = False) -> Result:
-        """Make the writes of one command."""
+        """Run the operations of one command."""
         is_batch = len(operations) > 1
         return self.writes.write(Command(caller or self.caller(), operations, is_batch, undo=undo))
 
     def read(self, name: str, id_: str | None = None) -> dict[str, object]:
-        """What is published of a document. Raises NotFoundError."""
+        """Return the published version of a document, or raise NotFoundError if there is none."""
         type_ = self.site.state.schema.types[f"api::{name}.{name}"]
         values: dict[str, object] = json.loads(self.caller().reader(type_).get({}, id_).body)["data"]
         return values

@@ -1,4 +1,4 @@
-"""Branches, and what is in no commit yet, through the service."""
+"""Operations on branches and uncommitted changes through `server.service`."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def branches(service: Service) -> SiteBranches:
 
 
 def rename(service: Service, title: str, branch: str = "") -> None:
-    """Give the one note another title."""
+    """Change the title of the only note."""
     operation = service.operation(Verb.UPDATE, "note", "fog", {"title": title})
     service.write(operation, caller=service.caller(branch=branch))
 
@@ -64,7 +64,7 @@ def test_branches_are_for_who_may_use_them(service: Service, branches: SiteBranc
     ):
         with pytest.raises(ForbiddenError):
             refused()
-    # Any other commit than those of branches is for who may read the history.
+    # Creating a branch from a commit that no branch points to needs permission to read the history.
     maker = service.caller(Actor("token:make", frozenset({"branch.create"})))
     with pytest.raises(ForbiddenError):
         branches.create(maker, "spring", git(service.root, "rev-parse", "HEAD").strip())

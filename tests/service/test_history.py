@@ -1,4 +1,4 @@
-"""The history of a document through the service."""
+"""The history of a document through `server.service`."""
 
 from dataclasses import replace
 

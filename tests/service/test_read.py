@@ -1,4 +1,4 @@
-"""Reads through the service, in a process that has no HTTP."""
+"""Reads through `server.service`, in a process that does not use HTTP."""
 
 import json
 import subprocess
@@ -44,7 +44,7 @@ def test_what_an_actor_may_not_do_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_service_loads_no_http() -> None:
-    """Whatever of it is imported: neither Flask nor werkzeug, nor the API."""
+    """No module of the service may import Flask, werkzeug or the API."""
     folder = Path(__file__).parents[2] / "server" / "service"
     names = sorted(f"server.service.{path.stem}" for path in folder.glob("*.py") if path.stem != "__init__")
     program = (

@@ -1,4 +1,4 @@
-"""The text of a document's file through the service."""
+"""The source text of a document's file through `server.service`."""
 
 import pytest
 

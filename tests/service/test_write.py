@@ -1,4 +1,4 @@
-"""Writes through the service: commands and what they come to, with real files and without HTTP."""
+"""Writes through `server.service`: commands and their results, with real files but without HTTP."""
 
 import json
 
@@ -123,7 +123,7 @@ def test_a_dry_run_says_what_would_change_and_writes_nothing(service: Service) -
     assert any(line.startswith("+") and "Mist" in line for line in file.lines)
     assert git(service.root, "status", "--short") == ""
     writer = Actor("token:write", frozenset({"note.update", "note.find"}))
-    with pytest.raises(ForbiddenError):  # It may not see files.
+    with pytest.raises(ForbiddenError):  # The caller may not see files.
         service.writes.write(Command(service.caller(writer), [operation], dry_run=True))
 
 
