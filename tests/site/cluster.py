@@ -1,7 +1,7 @@
-"""Workers of one server without HTTP: forked processes with a shared change log.
+"""The workers of a server without HTTP: forked processes that share a change log.
 
-They are forked from a process that has read the site, like a server's. Each samples its state continuously,
-so that a test can check every state that a response could have come from.
+As in a real server, they are forked from a process that has loaded the site. Each worker records its state
+continuously, so that a test can check every state from which a response could have been sent.
 """
 
 import logging
@@ -36,20 +36,20 @@ FORK.set_forkserver_preload(["tests.site.cluster"])
 TIMING = replace(Timing(), patrol_s=2.0, doubt_s=1.0)
 TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod", "os.rmdir")
 
-Shown = dict[str, Any]  # plain values of a state
-Pipes = dict[int, tuple[int, Connection]]  # by worker, with its process id
+Shown = dict[str, Any]  # a state as plain values
+Pipes = dict[int, tuple[int, Connection]]  # by worker: its process id, and the connection to it
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A state that one worker showed, and its number of applied records."""
+    """A state of one worker, and the number of records that the worker had applied."""
 
     number: int
     shown: Shown
 
 
 class Cluster:
-    """The workers of a server of the site at `root`; the first one watches the files."""
+    """The workers of a server of the site at `root`. The first worker watches the files."""
 
     def __init__(self, root: Path, workers: int, segment: int = 1 << 20) -> None:
         self.root = root
@@ -62,7 +62,7 @@ class Cluster:
         self._ask("ready")
 
     def show(self, worker: int) -> Shown:
-        """Return the state of a worker's next response."""
+        """Return the state from which a worker would send its next response."""
         return self._ask("show", worker)
 
     def number(self, worker: int) -> int:
@@ -70,21 +70,20 @@ class Cluster:
         return self._ask("number", worker)
 
     def write(self, worker: int, name: str, data: dict[str, Any]) -> bool:
-        """Let a worker write to a note; return False if it refused or died."""
+        """Let a worker write to a note. Return False if the worker rejected the write or died."""
         return bool(self._ask("write", worker, name, data))
 
     def write_and_die(self, worker: int, name: str, data: dict[str, Any], at: int) -> None:
-        """Let a worker write to a note, and kill it at its `at`th file operation, or after the write."""
+        """Let a worker write to a note, and kill it at its file operation number `at`, or after the write."""
         self._ask("die", worker, name, data, at)
         self._gone(worker)
 
     def kill(self, worker: int) -> None:
-        """Kill a worker."""
         self._ask("kill", worker)
         self._gone(worker)
 
     def samples(self, worker: int) -> list[Sample]:
-        """Return the distinct states that a worker has shown, in order."""
+        """Return the distinct states that a worker has had, in order."""
         return list(self._ask("samples", worker))
 
     def warnings(self, worker: int) -> list[str]:
@@ -129,7 +128,7 @@ def show(state: State) -> Shown:
 
 
 def _plain(value: Any) -> Any:
-    """Return a row's value without component types, which are compared by identity."""
+    """Return a row's value without component types, because these are compared by identity."""
     if isinstance(value, Component):
         return (value.type.uid, *_plain(value.row))
     return tuple(map(_plain, value)) if isinstance(value, tuple) else value
@@ -230,7 +229,7 @@ def _lead(site: Site, log: ChangeLog) -> None:
 
 
 def _sample(site: Site, samples: list[Sample]) -> None:
-    """Record every state with its number, obtained as a request does."""
+    """Record every state with its record number. The state is obtained as a request would."""
     last: State | None = None
     while True:
         replica = site._replica

@@ -1,4 +1,4 @@
-"""Writes while a git command runs: git overwrites no acknowledged write."""
+"""Writes while a git command is running: git must not overwrite a confirmed write."""
 
 import os
 import sys
@@ -26,7 +26,7 @@ POSTS = {
 
 
 def rename(site: Site) -> None:
-    """Change the title of a post as the API does, keeping the rest of its file."""
+    """Change the title of a post as the API does, without changing the rest of its file."""
 
     def prepare(_: None, context: Context) -> None:
         text = context.changeset.text(TWO)
@@ -40,7 +40,9 @@ def left_over(site: Site) -> list[Path]:
 
 
 def slow_checkout(site: Site) -> tuple[threading.Thread, Path]:
-    """Return a thread that checks out another branch slowly, and the file that it creates first."""
+    """Return a thread that slowly checks out another branch, and the path of the first file that git
+    creates.
+    """
     commit_all(site.root)
     git(site.root, "checkout", "-qb", "other")
     for name in ("one", "two"):
@@ -88,7 +90,7 @@ def test_a_write_beside_a_git_command_that_takes_too_long_is_refused(
 def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
     make_site: MakeSite, text: str, age_s: float
 ) -> None:
-    """The command was killed, or waits for a commit message."""
+    """The lock remains because the git command was killed, or because it is waiting for a commit message."""
     site = make_site(POSTS)
     commit_all(site.root)
     site.refresh()
@@ -103,7 +105,7 @@ def test_a_lock_whose_command_is_done_with_the_files_is_not_waited_for(
 
 
 def test_a_checkout_that_begins_just_before_a_file_is_replaced(make_site: MakeSite) -> None:
-    """git has read the old file, and overwrites it later."""
+    """git has already read the old file, and overwrites the new file later."""
     site = make_site(POSTS)
     checkout, started = slow_checkout(site)
     waiting = [checkout]

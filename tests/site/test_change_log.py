@@ -1,4 +1,4 @@
-"""The change log returns every record once and in order, and a checkpoint to late readers."""
+"""The change log: readers get every record once and in order, or a checkpoint if they are too far behind."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -55,7 +55,10 @@ def test_a_record_of_any_length_is_kept(make: Make) -> None:
 
 
 def test_records_that_are_gone_are_no_end_of_the_log(make: Make) -> None:
-    """A writer was killed between two steps of beginning a segment; readers further behind lack records."""
+    """A writer is killed while it starts a new segment.
+
+    Readers that are further behind must get an error, not an empty result.
+    """
     log = make(10)
     for number in range(3):
         log.append(b"a long record", lambda number=number: b"all before %d" % number, demanded=False)

@@ -1,4 +1,6 @@
-"""Detection of changed files: all are compared only if a walk finds a difference."""
+"""Detection of changed files: files are compared one by one only if a walk of the folder finds a
+difference.
+"""
 
 import os
 from dataclasses import replace
@@ -23,7 +25,7 @@ PATH = "content/notes/a.json"
 
 
 def loaded(make_site: MakeSite) -> Contents:
-    """Return the contents of a site with two old files."""
+    """Return the contents of a site whose two files were last changed some time ago."""
     site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={}, b={})})
     contents = load_contents(site.root, site.image_cache, configure(site.root))
     contents.unsettled.clear()
@@ -35,7 +37,7 @@ def differing(contents: Contents) -> set[str]:
 
 
 def test_files_that_a_walk_finds_as_before_are_not_compared(make_site: MakeSite) -> None:
-    """Comparing them would copy the memory of their entries."""
+    """Comparing each file would copy the memory pages that contain the entries."""
     contents = loaded(make_site)
     contents.entries[PATH] = replace(contents.entries[PATH], signature=(1, 2, 3, 4))
     assert differing(contents) == set()
@@ -58,7 +60,7 @@ def test_files_are_compared_where_one_is_new_changed_or_gone(make_site: MakeSite
         os.utime(path, ns=(status.st_atime_ns, other))
         assert differing(contents) == {PATH}
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert differing(contents) == {PATH}  # Its ctime differs.
+    assert differing(contents) == {PATH}  # The file's ctime differs.
     path.rename(path.with_name("c.json"))
     assert differing(contents) == {PATH, "content/notes/c.json"}
 
@@ -72,13 +74,13 @@ def test_a_file_that_may_change_unnoticed_is_looked_at_though_a_walk_finds_it_as
     contents.unsettled.add(PATH)
     path = contents.root / PATH
     path.write_bytes(path.read_bytes().replace(b"00:00Z", b"00:01Z"))
-    now = signature_of(path)  # as if written within one tick of the clock
+    now = signature_of(path)  # as if the file had been written within the same tick of the clock
     contents.entries[PATH] = replace(contents.entries[PATH], signature=now)
     assert differing(contents) == {PATH}
 
 
 def test_a_file_that_is_written_in_place_with_its_old_time_is_read(make_site: MakeSite) -> None:
-    """As `touch -r` and `rsync -t --inplace` do: same size, inode and mtime."""
+    """`touch -r` and `rsync -t --inplace` write like this: the size, inode and mtime stay the same."""
     contents = loaded(make_site)
     path = contents.root / PATH
     status = path.stat()
@@ -96,7 +98,7 @@ def test_a_file_that_is_written_in_place_with_its_old_time_is_read(make_site: Ma
 def test_a_file_of_which_only_the_ctime_is_new_is_not_parsed_and_says_the_same(
     make_site: MakeSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A backup with hard links, or a chmod of all files, changes nothing that is served."""
+    """After a backup with hard links, or a chmod of all files, the served content is the same."""
     contents = loaded(make_site)
     before = contents.entries[PATH]
     (contents.root / PATH).chmod(0o600)

@@ -1,4 +1,4 @@
-"""Problems that a change causes in other files equal those of a full check."""
+"""Problems that a change causes in other files: an incremental check must find the same as a full check."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,7 +37,7 @@ FILES: dict[str, str | bytes] = {
 }
 ARTICLE = str(FILES["content-types/article.json"])
 
-# Each is a change of files, one after the other; None removes one.
+# Each element is one change to files, applied one after the other. None deletes a file.
 CHANGES: Mapping[str, Mapping[str, str | None]] = {
     "a text": {"content/articles/c.json": '{"title": "Other"}'},
     "a relation to nothing": {"content/articles/c.json": '{"title": "Other", "author": "nobody"}'},

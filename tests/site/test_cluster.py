@@ -1,4 +1,6 @@
-"""Several workers of one site: a write is visible completely or not at all, even if its worker is killed."""
+"""Several workers of one site: a write is visible either completely or not at all, even if its worker is
+killed.
+"""
 
 import threading
 import time
@@ -48,7 +50,9 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 def pair(shown: Shown) -> tuple[int, bool]:
-    """Return the count in `left`, and whether `right` refers to it, which is so for even counts."""
+    """Return the count in `left`, and whether `right` refers to `left`. It should do so if the count is
+    even.
+    """
     return shown["left en published"][1], shown["right en published"][2] == ("left",)
 
 
@@ -60,7 +64,7 @@ def test_nobody_sees_half_of_a_write_of_two_files(cluster: Cluster) -> None:
     stop = threading.Event()
 
     def touch() -> None:
-        """Touch files, so that the watching worker rescans all the time."""
+        """Touch files, so that the watching worker keeps rescanning."""
         while not stop.is_set():
             for name in ("left", "right"):
                 (cluster.root / f"content/notes/{name}.md").touch()

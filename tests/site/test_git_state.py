@@ -1,4 +1,4 @@
-"""The state of a site's repository: what is read again after a failure of git."""
+"""The state of a site's git repository, and what is read again after a git command has failed."""
 
 import logging
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_a_failure_of_git_log_is_only_logged_if_a_retry_fails_as_well(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """`git gc` may delete a pack that `git log` has just listed."""
+    """`git gc` may delete a pack file that `git log` is about to read."""
     caplog.set_level(logging.INFO, "bifolio")
     root, count = tmp_path / "site", tmp_path / "count"
     write(root, {"content/a.md": "A"})

@@ -1,4 +1,6 @@
-"""A running server whose site folder is moved or deleted: it creates nothing in its place."""
+"""A running server whose site folder is moved or deleted: the server must not create files in the old
+place.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +36,7 @@ def test_a_site_that_is_moved_away_is_served_as_it_was_until_it_is_back(server: 
     away = server.root.with_name("elsewhere")
     write(
         server.root, {"content/notes/two.md": "---\ntitle: second\n---\n"}
-    )  # The watcher runs from here on.
+    )  # From here on, the watcher is running.
     until(lambda: server.ask("GET", "/api/notes/two")[0] == 200)
     server.root.rename(away)
     until(lambda: told(server, gone) == 1)
@@ -81,6 +83,6 @@ def test_a_site_that_is_moved_during_a_write_gets_a_clear_error(tmp_path: Path) 
     with pytest.raises(StorageError, match="folder is missing"):
         write_to(site, move_and_write, None)
     with pytest.raises(StorageError, match="folder is missing"):
-        site.record()  # The job that records changes in the event log.
+        site.record()  # as the job does that records changes in the event log
     assert not site.root.exists()
     assert (away / "content/notes/one.md").read_text() == FILES["content/notes/one.md"]

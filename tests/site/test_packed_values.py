@@ -1,4 +1,6 @@
-"""Every worker shows what another has read or written, for each type of attribute and nesting."""
+"""Packed values: every worker shows the values that another worker has read or written, for all attribute
+types.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from server.site.site import Site
 from tests.site.cluster import show
 from tests.sites import STRING, Api, collection, component, documents, load, write
 
-# Of each type: options, values in JSON, and scalars as YAML may have them without quotes.
+# For each type: its options, values as JSON, and scalars that YAML allows without quotes.
 VALUES: dict[str, tuple[dict[str, Any], list[Any], list[str]]] = {
     "string": ({}, ["", "a", "é", "𝄞", "1.10"], ["plain", "NO", "1.10", "~"]),
     "text": ({}, ["two\nlines"], ["plain", "0x10"]),
@@ -85,7 +87,7 @@ SITE: dict[str, str] = {
 
 
 def in_json(name: str) -> st.SearchStrategy[Any]:
-    """Return an attribute's value as in JSON."""
+    """Return a strategy for an attribute's values, as in JSON."""
     values = VALUES[name][1] if name in VALUES else MORPHS[name][1]
     return st.sampled_from([None, *values])
 
@@ -96,7 +98,7 @@ def as_text(value: Any) -> str:
 
 
 def in_yaml(name: str) -> st.SearchStrategy[str]:
-    """Return the YAML text of an attribute's value: without quotes, or as JSON."""
+    """Return a strategy for the YAML text of an attribute's value: either without quotes, or as JSON."""
     plain = VALUES[name][2] if name in VALUES else MORPHS[name][2]
     return st.sampled_from(plain) | in_json(name).map(as_text)
 
@@ -106,7 +108,10 @@ def some_of(names: Iterator[str] | dict[str, Any], make: Any) -> st.SearchStrate
 
 
 def nested(make: Any, listed: Any, mapped: Any) -> st.SearchStrategy[dict[str, Any]]:
-    """Return values of a note with components; `listed` and `mapped` write lists and mappings."""
+    """Return a strategy for the values of a note with components.
+
+    `listed` and `mapped` convert lists and mappings to the required form.
+    """
     inner = some_of(SCALAR, make)
     outer = st.tuples(inner, st.lists(inner.map(mapped), max_size=2)).map(
         lambda both: mapped({**both[0], "inner": listed(both[1])})
@@ -140,7 +145,7 @@ FILES = (
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Site]]:
-    """Create two workers of one server; the first one reads and writes."""
+    """Two workers of one server. The first one reads and writes."""
     root = tmp_path_factory.mktemp("site")
     write(root, SITE)
     one, other = load(root, {}), load(root, {})
@@ -153,7 +158,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Api, Site]
 
 
 def assert_same(one: Site, other: Site) -> None:
-    """Apply in one worker what the other has recorded, which must not require reading the files."""
+    """Let one worker apply what the other has recorded. This must work without reading the files."""
     assert repr(show(other._replica.current())) == repr(show(one.state))
     assert other.problems == one.problems
 
@@ -191,7 +196,7 @@ def test_what_is_written_is_shown_by_all(ending: str, data: dict[str, Any], site
 
 
 def test_values_of_each_type_were_shown(tmp_path: Path) -> None:
-    """Check that every sample is valid, so that the tests above have used it."""
+    """Check that all sample values are valid. Otherwise, the tests above would have tested nothing."""
     for name, (_, values, plain) in {**VALUES, **{n: ({}, v, p) for n, (_, v, p) in MORPHS.items()}}.items():
         texts = [*plain, *map(as_text, values)]
         lines = {f"content/notes/{name}-{i}.yaml": f"{name}: {text}\n" for i, text in enumerate(texts)}

@@ -1,4 +1,4 @@
-"""Functions in a separate process, while threads hold locks."""
+"""Functions that run in a separate process, while threads of this process hold locks."""
 
 import pickle
 import subprocess
@@ -62,7 +62,7 @@ def test_work_that_fails_gives_no_answer(capfd: pytest.CaptureFixture[str]) -> N
 
 
 class Large:
-    """An argument."""
+    """An argument that can be weakly referenced, so that a test can check when it is freed."""
 
 
 def wait_for(path: Path, large: Large) -> bool:

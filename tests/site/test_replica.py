@@ -1,4 +1,6 @@
-"""A record contains everything that was read: all who apply it get the same, whatever is on disk now."""
+"""Records in the change log: they contain all data, so workers need not read the files, which may have
+changed.
+"""
 
 import json
 import shutil
@@ -95,7 +97,7 @@ def test_a_record_leads_another_process_to_the_same(change: object, root: Path) 
     assert found is not None
     data = encode(found)
     one._replica.append(found)
-    shutil.rmtree(root / "content")  # nothing is read again
+    shutil.rmtree(root / "content")  # The files are gone, so they can't be read again.
     other._replica.append(decode(data, other.state.schema))
     assert show(one.state) == show(other.state)
     assert one.problems == other.problems

@@ -1,4 +1,4 @@
-"""Reused entries of another schema equal what reading the files again gives."""
+"""Entries that are reused after a schema change: they must be the same as if the files were read again."""
 
 import json
 import os
@@ -74,7 +74,7 @@ NAMES = st.sampled_from(["a", "b", "c.fr", "d.draft", "e"])
 
 @st.composite
 def types(draw: st.DrawFn) -> dict[str, str | bytes]:
-    """Return the schema files of two types and a component of both."""
+    """Draw the schema files of two content types and of a component that both use."""
     files: dict[str, str | bytes] = {**component("a.part", draw(st.sampled_from(PARTS)))}
     for name in ("note", "other"):
         names = draw(st.lists(st.sampled_from(sorted(ATTRIBUTES)), unique=True, min_size=1))
@@ -86,7 +86,7 @@ def types(draw: st.DrawFn) -> dict[str, str | bytes]:
 
 @st.composite
 def more(draw: st.DrawFn, before: dict[str, str | bytes]) -> dict[str, str | bytes]:
-    """Return the same schema files, possibly with other attributes or options."""
+    """Draw the same schema files, possibly with changed attributes or options."""
     files = dict(before)
     name = draw(st.sampled_from(["note", "other"]))
     described = json.loads(files[f"content-types/{name}.json"])
@@ -110,7 +110,7 @@ DOCUMENTS = st.dictionaries(
 
 
 def told(root: Path) -> Any:
-    """Return all documents and problems of a site; None if its schema is refused."""
+    """Return all documents and problems of a site, or None if its schema is rejected."""
     try:
         site = Site(root)
     except Exception as error:
@@ -171,7 +171,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def read_by(root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Return the files that a start reads."""
+    """Load a site, and return the paths of the files that are read."""
     found = set[str]()
     read = loading.Store.read
 

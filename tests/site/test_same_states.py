@@ -1,8 +1,8 @@
 """Readers see the same states in all workers, in the same order (docs/architecture.md).
 
-A Hypothesis state machine edits, renames, commits, checks out, writes, and kills and adds workers. When all
-is quiet, every worker shows what is on disk, and no worker ever showed a state that did not exist. `make
-torture` runs more and longer sequences.
+A Hypothesis state machine edits, renames, commits, checks out branches, writes, and kills and adds workers.
+Once no more changes are made, every worker must show what is on disk. No worker may ever show a state that
+did not exist. `make torture` runs more and longer sequences.
 """
 
 import shutil
@@ -26,7 +26,7 @@ from tests.torture import LONG
 QUIET_S = 2.0
 BULK = [f"bulk{i}" for i in range(30)]
 SINGLE = ["one", "two", "three"]
-PAIR = ["left", "right"]  # changed only by writes, both at once
+PAIR = ["left", "right"]  # two notes that are only changed by writes, always both at once
 NOTE = {
     "title": "string",
     "count": "integer",
@@ -48,7 +48,7 @@ def note(title: str, count: int) -> str:
 
 
 class SameStates(RuleBasedStateMachine):
-    """A site in a repository of three branches, which differ in settings and in many notes."""
+    """A site in a repository with three branches. The branches differ in settings and in many notes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class SameStates(RuleBasedStateMachine):
         path = self.root / "site.yaml"
         branch = path.read_text().partition("\n")[0].removeprefix("name: ")
         path.with_name(".site.yaml").write_text(site_yaml(branch, public))
-        path.with_name(".site.yaml").replace(path)  # Emptying it first would create another state.
+        path.with_name(".site.yaml").replace(path)  # Truncating the file first would create another state.
 
     @rule(attribute=st.sampled_from(["extra", "more"]))
     def change_schema(self, attribute: str) -> None:
@@ -123,7 +123,7 @@ class SameStates(RuleBasedStateMachine):
 
     @rule(name=names)
     def checkout_file(self, name: str) -> None:
-        with suppress(CalledProcessError):  # if it is uncommitted
+        with suppress(CalledProcessError):  # fails if there are uncommitted changes
             git(self.root, "checkout", "-q", "--", f"content/notes/{name}.md")
 
     @rule()
@@ -148,7 +148,7 @@ class SameStates(RuleBasedStateMachine):
         self.cluster.write_and_die(self._worker(index), "left", self._pair(), at)
 
     def _pair(self) -> dict[str, Any]:
-        """A write of two files that refer to each other."""
+        """Write two files that refer to each other."""
         count = self._next()
         return {"count": count, "back": None if count % 2 else "right"}
 
@@ -164,7 +164,7 @@ class SameStates(RuleBasedStateMachine):
 
     @rule()
     def quiet(self) -> None:
-        """Every worker shows what is on disk within two seconds."""
+        """Check that every worker shows what is on disk within two seconds."""
         deadline = time.monotonic() + QUIET_S
         while True:
             shown = [self.cluster.show(each) for each in self.cluster.workers]
@@ -177,7 +177,7 @@ class SameStates(RuleBasedStateMachine):
             time.sleep(0.02)
 
     def _on_disk(self) -> Shown:
-        """Return what a process without a server reads from the files."""
+        """Read the files without a server, and return the resulting state."""
         copy = self.folder / "copy"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.root, copy, ignore=shutil.ignore_patterns(".bifolio"))
@@ -215,7 +215,7 @@ def _counts(shown: Shown) -> dict[str, int]:
 
 
 def _check(shown: Shown) -> None:
-    """Check that checkouts and writes of two files are visible completely or not at all."""
+    """Check that each checkout, and each write of two files, is visible either completely or not at all."""
     assert {row[0] for row in _rows(shown, BULK).values()} == {shown["name"]}
     left, right = _rows(shown, PAIR).values()
     assert right[2] == (() if left[1] % 2 else ("left",))

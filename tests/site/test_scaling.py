@@ -1,4 +1,4 @@
-"""The job that makes formats of pictures, and its retries."""
+"""The background job that creates formats of pictures, and its retries."""
 
 import threading
 import time
@@ -28,7 +28,7 @@ def test_pictures_that_cant_be_scaled_now_are_looked_at_with_pauses(tmp_path: Pa
     try:
         runner.start()
         threading.setprofile(None)  # type: ignore[arg-type]  # The stub lacks None.
-        until(lambda: len(looks) > 8)  # two for each attempt
+        until(lambda: len(looks) > 8)  # each attempt adds two entries
     finally:
         threading.setprofile(None)  # type: ignore[arg-type]
         runner.stop()

@@ -1,4 +1,6 @@
-"""After a change of a content type, all its documents are read again: once, in separate processes."""
+"""Schema changes: all documents of the changed content type are read again, once and in separate
+processes.
+"""
 
 import json
 import threading
@@ -14,7 +16,7 @@ from tests.site.cluster import show
 from tests.sites import opened, schema, write, write_to
 from tests.waiting import until
 
-COUNT = 1200  # enough for several processes to read
+COUNT = 1200  # so many that several processes read them
 NOTE = {"title": "string"}
 FILES: dict[str, str | bytes] = {
     "content-types/note.json": schema("note", NOTE),
@@ -24,7 +26,9 @@ FILES: dict[str, str | bytes] = {
 
 
 def test_writes_go_on_while_all_documents_are_read_for_a_new_schema(tmp_path: Path) -> None:
-    """One worker reads while the other writes under the old schema; both end with what is in the files."""
+    """One worker reads documents while the other writes with the old schema. Finally, both must agree with
+    the files.
+    """
     root = tmp_path / "site"
     write(root, FILES)
     with closing(ChangeLog()) as log:
@@ -67,7 +71,7 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
     stopped, failed = threading.Event(), []
 
     def extras() -> set[int | None]:
-        """Return the new attribute in twenty responses, which come from all workers."""
+        """Return the values of the new attribute in twenty responses, which come from all workers."""
         query = "/api/notes?sort=title&pagination[pageSize]=1"
         answers = [json.loads(get(port, query)[1])["data"][0] for _ in range(20)]
         return {answer.get("extra") for answer in answers}
@@ -90,7 +94,8 @@ def test_all_workers_take_over_a_schema_and_answer_meanwhile(tmp_path: Path) -> 
         stopped.set()
         reader.join()
         assert not failed
-        assert not any(children(worker) for worker in workers(process.pid))  # No process remains.
+        # The processes that read the files have ended.
+        assert not any(children(worker) for worker in workers(process.pid))
         until(lambda: log.read_text().count("a content type has changed") >= 2)
         assert log.read_text().count("a content type has changed") == 2
     finally:

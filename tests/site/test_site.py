@@ -1,4 +1,4 @@
-"""A site follows its files: `refresh` finds any change and publishes one new state."""
+"""Rescans of a site: `refresh` finds all changed files and publishes them as one new state."""
 
 import fcntl
 import json
@@ -33,7 +33,7 @@ POSTS = {
 def titles(
     site: Site, locale: str = "en", status: str = "published", name: str = "post"
 ) -> dict[str, object]:
-    """Return the title of every document of a type, by id."""
+    """Return the title of every document of a content type, by document id."""
     type_ = site.state.schema.subjects[name]
     return {d.document_id: d.get("title") for d in site.state.snapshot.list(type_, locale, status)}
 
@@ -47,7 +47,7 @@ OUTSIDE = {"secret.md": "---\ntitle: Secret\n---\n", "secret.txt": "Secret"}
 
 @pytest.fixture
 def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a folder outside the site."""
+    """A folder outside the site."""
     folder = tmp_path_factory.mktemp("outside")
     for name, text in OUTSIDE.items():
         (folder / name).write_text(text)
@@ -127,12 +127,12 @@ def test_of_two_files_that_claim_a_document_the_first_by_path_counts(make_site: 
     claim = "---\ndocumentId: one\ntitle: {}\n---\n"
     files = {"content/posts/one.md": claim.format("Second"), "content/posts/last.md": claim.format("First")}
     site = make_site({**POST, **files})
-    assert titles(site) == {"one": "First"}  # read at the start
+    assert titles(site) == {"one": "First"}  # the file was read when the site was loaded
     first = site.root / "content/posts/a/first.md"
     first.parent.mkdir()
     first.write_text(claim.format("New"))
     site.refresh()
-    assert titles(site) == {"one": "New"}  # found later
+    assert titles(site) == {"one": "New"}  # the change was found by a later rescan
     (site.root / "content/posts/z.md").write_text(claim.format("Last of all"))
     site.refresh()
     assert titles(site) == {"one": "New"}
@@ -157,7 +157,7 @@ def test_the_first_claimant_counts_in_whatever_order_files_are_read(make_site: M
 
 
 def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: MakeSite) -> None:
-    """A full rescan finds the same signatures as when no file differed."""
+    """A full rescan finds the same signatures that the file had before it was changed."""
     site = make_site({**collection("note", {"title": STRING}), **documents("notes", a={"title": "old"})})
     path = site.root / "content/notes/a.json"
     text, before = path.read_text(), path.stat()
@@ -178,9 +178,10 @@ def test_a_file_that_is_put_back_under_its_old_signature_is_noticed(make_site: M
 
 
 def put_after(site: Site, path: str, between: Callable[[], None]) -> list[str]:
-    """Write a file with the content of `one`; call `between` once while the write is prepared.
+    """Write a file with the title of document `one`, and call `between` once while the write is being
+    prepared.
 
-    Returns the title at each preparation.
+    Return the title of `one` at each preparation, because the write may be prepared again.
     """
     seen: list[str] = []
 
@@ -217,7 +218,7 @@ def test_a_write_that_nobody_disturbs_is_prepared_once(make_site: MakeSite) -> N
 
 
 def is_locked(site: Site) -> bool:
-    """Return whether the write lock, which is on the site's folder, is held."""
+    """Return whether the site's write lock is held."""
     descriptor = os.open(site.root, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -242,7 +243,7 @@ def test_a_write_that_takes_long_is_prepared_under_the_lock_only_at_last(
 
     def prepare(_: None, context: Context) -> None:
         locked.append(is_locked(site))
-        if len(locked) <= disturbed and not locked[-1]:  # Somebody else changes the site.
+        if len(locked) <= disturbed and not locked[-1]:  # Another write changes the site.
             write = f"---\ntitle: {len(locked)}\n---\n"
             write_to(site, lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
@@ -260,7 +261,7 @@ def test_a_write_that_takes_long_is_prepared_under_the_lock_only_at_last(
 
 
 def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Path) -> None:
-    """It needs almost no processor time itself."""
+    """Waiting for git takes long, but hardly any processor time."""
     site, locked = make_site(POSTS), []
 
     def prepare(_: None, context: Context) -> None:
@@ -268,7 +269,7 @@ def test_a_write_that_waits_for_git_takes_long(make_site: MakeSite, tmp_path: Pa
         with pytest.MonkeyPatch.context() as patch:
             fake_git(patch, tmp_path / "bin", version="sleep 0.1")
             git(site.root, "version")
-        if len(locked) == 1:  # Somebody else changes the site.
+        if len(locked) == 1:  # Another write changes the site.
             write = "---\ntitle: Other\n---\n"
             write_to(site, lambda _, other: other.changeset.put("content/posts/two.md", write), None)
         context.changeset.put("content/posts/three.md", "---\ntitle: Three\n---\n")
@@ -283,7 +284,7 @@ def test_a_write_is_prepared_without_the_lock_while_another_server_writes(make_s
 
     def other() -> None:
         with journal.writing():
-            journal.lock.count(journal.lock.number + 1)  # called before a write replaces a file
+            journal.lock.count(journal.lock.number + 1)  # as every write does before it replaces a file
             holding.set()
             done.wait(10)
 
@@ -314,7 +315,7 @@ def test_a_link_shows_what_it_leads_to_at_once(make_site: MakeSite, path: str, h
     elif how == "removed":
         real.unlink()
         site.refresh({"content/posts/one.md"})
-        assert titles(site).keys() == {"two", "link"}  # the last good version is served
+        assert titles(site).keys() == {"two", "link"}  # the last valid version is served
         assert [problem.message for problem in site.problems] == ["is a symbolic link to a missing file"]
         return
     else:

@@ -1,4 +1,4 @@
-"""A running server whose .bifolio/ is deleted, or whose accounts are damaged."""
+"""A running server whose folder `.bifolio/` is deleted, or whose accounts database is damaged."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ FILES: dict[str, str | bytes] = {
 
 
 class Server:
-    """A running server with two workers; each request has its own connection."""
+    """A running server with two workers. Each request uses its own connection."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.port = root, free_port()
@@ -60,7 +60,7 @@ class Server:
 
     @property
     def titles(self) -> set[str]:
-        """Return what the workers show, in ten responses."""
+        """Return the titles in ten responses, which come from all workers."""
         return {self.ask("GET", "/api/notes/one")[1]["data"]["title"] for _ in range(10)}
 
 
@@ -79,7 +79,7 @@ def test_the_folder_is_made_anew_and_the_workers_stay_in_step(server: Server) ->
     for i in range(10):
         assert server.put(f"title {i}") == 200
         assert server.titles == {f"title {i}"}
-    # The accounts are lost: no worker knows any user until one registers again.
+    # The accounts are lost. No worker recognizes any user until one registers again.
     assert {server.ask("GET", "/api/notes", token=server.token)[0] for _ in range(10)} == {401}
     assert server.register("after") == 200
     login = {"identifier": "after", "password": "secret12"}
@@ -103,7 +103,7 @@ def test_with_damaged_accounts_content_is_served_and_nobody_can_log_in(server: S
     assert server.titles == {"written"}
     assert server.ask("GET", "/api/notes", token=server.token)[0] == 503
     assert server.register("somebody") == 503
-    (server.root / ".bifolio/accounts.db").unlink()  # like restoring a backup
+    (server.root / ".bifolio/accounts.db").unlink()  # as if a backup were being restored
     accounts = Accounts(server.root)
     token = accounts.create_token("full", "full-access")
     accounts.close()

@@ -1,7 +1,7 @@
-"""Failures in a site's git repository: each row of the table in docs/reliability.md.
+"""Failures of a site's git repository: there is a test for each row of the table in docs/reliability.md.
 
-The app serves a site while its repository is damaged, locked or in the middle of an operation. Content is
-served throughout, writes get responses, and no acknowledged write is lost afterwards.
+The app serves a site while its repository is damaged, locked or in the middle of an operation. Content must
+be served all the time, each write must get a response, and no confirmed write may be lost.
 """
 
 import logging
@@ -47,7 +47,7 @@ def note(title: str) -> str:
 
 
 def plain(root: Path) -> None:
-    """Create two commits."""
+    """Create a repository with two commits."""
     write(root, FILES)
     commit_all(root)
     git(root, "tag", "first")
@@ -75,7 +75,7 @@ def unborn(root: Path) -> None:
 
 
 def forked(root: Path) -> None:
-    """Create two branches that change the same."""
+    """Create a repository with two branches that change the same lines."""
     plain(root)
     git(root, "checkout", "-qb", "side")
     commit_note(root, "one", "Side")
@@ -92,19 +92,19 @@ def with_submodule(root: Path) -> None:
 
 
 def of_windows(root: Path) -> None:
-    """Create a clone whose files have CRLF."""
+    """Create a clone whose files have CRLF line endings, as on Windows."""
     plain(first := root.parent / "first")
     git(root.parent, "-c", "core.autocrlf=true", "clone", "-q", str(first), str(root))
     git(root, "config", "core.autocrlf", "true")
 
 
-# --- troubles -------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------
 
 Happening = Callable[[Path], AbstractContextManager[None]]
 
 
 def nothing(_: Path) -> AbstractContextManager[None]:
-    """Create nothing: the repository itself is the failure."""
+    """Do nothing: the repository itself is the failure."""
     return nullcontext()
 
 
@@ -167,7 +167,9 @@ def hooked(name: str, script: str = "echo not today >&2; exit 1") -> Happening:
 
 
 def attributed(attributes: str, **settings: str) -> Happening:
-    """Set attributes for all notes, with git settings of a filter "x"."""
+    """Return a failure that sets git attributes for all notes, and the git settings for a filter named
+    "x".
+    """
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -184,7 +186,7 @@ def attributed(attributes: str, **settings: str) -> Happening:
 
 
 def replaced(name: str, data: bytes) -> Happening:
-    """Replace the content of a file in .git."""
+    """Return a failure that replaces the content of a file in `.git`."""
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -198,7 +200,7 @@ def replaced(name: str, data: bytes) -> Happening:
 
 
 def lost(revision: str, data: bytes | None = None) -> Happening:
-    """Remove an object, or replace its content."""
+    """Return a failure that deletes a git object, or replaces its content."""
 
     @contextmanager
     def happening(root: Path) -> Iterator[None]:
@@ -216,12 +218,12 @@ def lost(revision: str, data: bytes | None = None) -> Happening:
 
 @contextmanager
 def collecting(root: Path) -> Iterator[None]:
-    """Run `git gc` all the time."""
+    """Context manager: run `git gc` again and again."""
     over = threading.Event()
 
     def collect() -> None:
         while not over.is_set():
-            with suppress(subprocess.CalledProcessError):  # Later writes may be in its way.
+            with suppress(subprocess.CalledProcessError):  # Simultaneous writes may cause it to fail.
                 git(root, "gc", "-q")
 
     thread = threading.Thread(target=collect)
@@ -268,10 +270,11 @@ def owned_by_others(root: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A case of the row `row`.
+    """A test case for a row of the table in docs/reliability.md.
 
-    `answers` is `Bifolio-Commit` of a write with `commit: each`, and `past` the response to a read of the
-    first commit. `log` is part of the only log line, with either setting if `always`.
+    - `answers`: allowed `Bifolio-Commit` headers of a write with `commit: each`
+    - `past`: allowed statuses of a read from the first commit
+    - `log`: a part of the only log line; with `always`, it is also logged with `commit: off`
     """
 
     row: str
@@ -283,7 +286,7 @@ class Trouble:
     log: str = ""
     always: bool = False
     disk: str = ""
-    written: str = "two"  # the document that is written
+    written: str = "two"  # the id of the document to write
 
 
 WAITS = (PENDING,)
@@ -382,7 +385,7 @@ TROUBLES = {
             answers=WAITS,
             past=(400, 503),
             log=OBJECT,
-            always=name != "folder",  # which is not read then
+            always=name != "folder",  # because the folder is not read then
         )
         for name, revision in (("commit", "HEAD"), ("tree", "HEAD^{tree}"), ("folder", "HEAD:content/notes"))
         for how, data in (("missing", None), ("damaged", b"garbage"))
@@ -443,7 +446,7 @@ TROUBLES = {
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Shorten all waits, and hide the git settings of the user who runs the tests."""
+    """Shorten all waiting times, and hide the git settings of the user who runs the tests."""
     for name in ("BACKOFF_S", "REPOSITORY_CACHE_TTL_S", "HOOK_RETRY_INTERVAL_S"):
         monkeypatch.setattr(committing, name, 0.0)
     monkeypatch.setattr(committing, "GIT_LOCK_TIMEOUT_S", 0.05)
@@ -460,7 +463,11 @@ def test_each_row_of_the_table_has_a_case() -> None:
 
 
 def cases() -> Iterator[tuple[str, str]]:
-    """Return each case with `commit: each`; with `off`, one of each row and all that are always logged."""
+    """Yield the cases to run.
+
+    With `commit: each`, these are all cases. With `commit: off`, they are one case for each row, and all
+    cases that are always logged.
+    """
     rows = set[str]()
     for name, trouble in TROUBLES.items():
         yield name, "each"
@@ -486,7 +493,7 @@ def test_trouble(name: str, commit: str, tmp_path: Path, caplog: pytest.LogCaptu
 
 @dataclass(slots=True)
 class Check:
-    """The check of one case, with `commit: each` if `commits`."""
+    """The check for one case. If `commits`, it runs with `commit: each`, otherwise with `off`."""
 
     name: str
     trouble: Trouble
@@ -501,7 +508,7 @@ class Check:
         with suppress(subprocess.CalledProcessError):
             name = "HEAD" if self.trouble.prepare is shallow else "first"
             self.first = git(root, "rev-parse", name).strip()
-        if self.name != "rebase":  # git begins it only if all is committed
+        if self.name != "rebase":  # git starts a rebase only if there are no uncommitted changes
             self.require(api.put("/api/notes/four", {"title": "Before"}), 200)
         with self.trouble.happening(root):
             api.site.refresh()
@@ -521,7 +528,9 @@ class Check:
         return str(self.api.get(f"/api/notes/{name}").data["title"])
 
     def read(self) -> None:
-        """Check that content is served, and the past as well or an error in the envelope."""
+        """Check that current content is served, and that a past commit is served or results in a proper
+        error.
+        """
         api = self.api
         assert self.title("two").lower() in ("two!", "two")
         assert len(api.get("/api/notes?sort=title&filters[title][$notNull]=true").data) >= len(NAMES)
@@ -536,7 +545,7 @@ class Check:
         assert past.status == 200 or past.error["message"]
 
     def write(self) -> None:
-        """Check that a write gets a response; 503 only while a git command may be running."""
+        """Check that a write gets a response. The status may only be 503 if a git command may be running."""
         api = self.api
         if self.trouble.refused:
             for answer in (
@@ -557,8 +566,8 @@ class Check:
         others = self.trouble.answers if self.trouble.written == "two" else (COMMIT,)
         created = self.is_answered(api.post("/api/notes", {"title": "New"}), others)
         self.created = created.data["documentId"]
-        if self.name not in ("lfs", "broken filter"):  # A deleted file needs no filter.
-            # Without a commit, git has never tracked the file.
+        if self.name not in ("lfs", "broken filter"):  # Deleting a file does not run a filter.
+            # The document was never committed, so git does not track its file.
             expected = (NONE,) if self.name == "unborn" else others
             self.is_answered(api.ask("DELETE", "/api/notes/three"), expected)
         assert self.title(self.trouble.written) == "TWO"
@@ -578,7 +587,7 @@ class Check:
         assert self.title("five") == "By hand"
 
     def look_into_log(self) -> None:
-        """Check that one line reports the failure and how to fix it."""
+        """Check that the log contains one line with the failure and how to fix it."""
         for _ in range(2):
             self.api.site.committer.commit_due()
             self.api.site.refresh()
@@ -589,7 +598,7 @@ class Check:
             assert told == []
 
     def compare(self) -> None:
-        """Check that no acknowledged write is lost, nothing is left over, and all works again."""
+        """Check that no confirmed write is lost, no files are left over, and everything works again."""
         api, root = self.api, self.api.root
         assert api.site.committer.queue.waiting == 0
         git(root, "fsck", "--strict", "--no-dangling")
@@ -616,7 +625,8 @@ class Check:
             assert self.name in ("lfs", "broken filter") or api.get("/api/notes/three").status == 404
         if not self.commits or self.trouble.written != "two":
             return
-        commit = "HEAD@{1}" if self.name == "detached" else "HEAD"  # on no branch, but in HEAD's reflog
+        # HEAD was detached, so the commit is on no branch, but it is in HEAD's reflog.
+        commit = "HEAD@{1}" if self.name == "detached" else "HEAD"
         assert "two" in git(root, "show", f"{commit}:content/notes/two.md").lower()
         listed = git(root, "ls-tree", "-r", "--name-only", commit)
         assert f"notes/{self.created}.md" in listed

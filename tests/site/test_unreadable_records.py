@@ -1,4 +1,4 @@
-"""A record that a worker can't apply: the worker reads the files instead, and logs it once."""
+"""Records that a worker can't apply: the worker reads the files instead, and logs a warning once."""
 
 import json
 import os
@@ -30,14 +30,14 @@ WARNING = "can't be applied"
 
 
 class Foreign(str):
-    """Text of a class that other processes refuse to unpickle."""
+    """A string of a class that other processes refuse to unpickle."""
 
     __slots__ = ()
 
 
 @pytest.fixture
 def sites(tmp_path: Path) -> Iterator[list[Site]]:
-    """Create three workers of one server: the first one writes, the others have applied nothing yet."""
+    """Three workers of one server. The first one writes; the others have not applied any record yet."""
     write(tmp_path, FILES)
     made = [load(tmp_path, {}) for _ in range(3)]
     with closing(ChangeLog()) as log:
@@ -47,7 +47,7 @@ def sites(tmp_path: Path) -> Iterator[list[Site]]:
 
 
 def append_damaged(writer: Site) -> None:
-    """Record the changes of the files, and damage a byte of the record in shared memory."""
+    """Record the changed files, and then damage one byte of the record in shared memory."""
     log = writer._replica._log
     assert log is not None
     at = log.end
@@ -58,7 +58,7 @@ def append_damaged(writer: Site) -> None:
 
 
 def append_cut_off(writer: Site) -> None:
-    """Record the changes of the files, and truncate the shared memory within the record."""
+    """Record the changed files, and then truncate the shared memory in the middle of the record."""
     log = writer._replica._log
     assert log is not None
     at = log.end
@@ -68,7 +68,7 @@ def append_cut_off(writer: Site) -> None:
 
 
 def append_foreign(writer: Site) -> None:
-    """Record the changes of the files with texts of a class that the others refuse."""
+    """Record the changed files as strings of a class that the other workers refuse to unpickle."""
     record = rescan_all(writer._contents, None, writer._contents.writes)
     assert record is not None
 
@@ -90,13 +90,14 @@ def save(site: Site, name: str, **values: object) -> None:
 def test_the_others_show_what_the_files_say(
     append: Callable[[Site], None], name: str, sites: list[Site], caplog: pytest.LogCaptureFixture
 ) -> None:
-    for number in range(3):  # repeatedly, and never refused
+    for number in range(3):  # several times; no write is rejected
         caplog.clear()
         save(sites[0], name, title=f"Number {number}")
         append(sites[0])
         for site in (sites[1], sites[2], sites[0]):
             assert show(site.current()) == show(load(site.root, {}).state)
-        assert 1 <= caplog.text.count(WARNING) <= 2  # the two workers that have not written
+        # One warning for each of the two workers that did not write.
+        assert 1 <= caplog.text.count(WARNING) <= 2
         save(sites[2], "b", title=f"Later {number}")
         sites[2].refresh()
         for site in sites:
@@ -164,7 +165,7 @@ def test_a_server_goes_on_after_damage_in_its_memory(tmp_path: Path) -> None:
         until(lambda: WARNING in log.read_text())
         assert log.read_text().count(WARNING) == 1
         assert "Traceback" not in log.read_text()
-        os.kill(stopped, signal.SIGKILL)  # Another worker starts, before the damage.
+        os.kill(stopped, signal.SIGKILL)  # Another worker is started before the record is damaged.
         until(lambda: len(workers(process.pid) - {stopped}) == 2)
         assert send("PUT", "/api/notes/b", {"title": "Next"})[0] == 200
         for path, title in (("/api/notes/a", "Unmistakable"), ("/api/notes/b", "Next")):
@@ -174,13 +175,13 @@ def test_a_server_goes_on_after_damage_in_its_memory(tmp_path: Path) -> None:
 
 
 def is_stopped(pid: int) -> bool:
-    """Return whether all threads of a process have stopped."""
+    """Return whether all threads of a process are stopped."""
     threads = [stat.read_text() for stat in Path(f"/proc/{pid}/task").glob("*/stat")]
     return {thread.rpartition(")")[2].split()[0] for thread in threads} == {"T"}
 
 
 def damage(pid: int, text: bytes) -> bool:
-    """Overwrite a text in the workers' shared memory; return False if it is missing."""
+    """Overwrite a text in the workers' shared memory. Return False if it is not found there."""
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         if "memfd:" in os.readlink(descriptor) and text in (held := descriptor.read_bytes()):
             at = held.index(text)

@@ -1,4 +1,6 @@
-"""A running site follows changed files; a broken file affects nothing else."""
+"""A running site that watches its files: changes are served, and a broken file does not affect other
+documents.
+"""
 
 import mmap
 import os
@@ -163,7 +165,8 @@ def test_what_is_not_reported_is_found_by_the_patrol_which_says_so(
     time.sleep(1.2)
     assert caplog.messages == []
     with (api.root / "content/posts/one.md").open("r+b") as file, mmap.mmap(file.fileno(), 0) as memory:
-        memory[:] = memory[:].replace(b"One", b"Odd")  # changed by mmap, which no system reports
+        # Changed through mmap, for which the system sends no notification.
+        memory[:] = memory[:].replace(b"One", b"Odd")
         memory.flush()
     until(lambda: titles(api) == ["Odd", "Two"])
     watcher.stop()
@@ -219,7 +222,7 @@ def make_again(api: Api) -> Api:
 
 
 def _bomb() -> bytes:
-    """Return ten nested lists of nine references: a billion values in a few lines."""
+    """Return ten nested lists with nine references each: a billion values in a few lines."""
     lines = ["a: &a [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
     for before, name in zip("abcdefghi", "bcdefghij", strict=True):
         lines.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
@@ -313,7 +316,7 @@ def test_a_schema_that_is_emptied_stays_as_it_was(tmp_path: Path) -> None:
 
 
 def test_a_configuration_file_that_is_replaced_is_never_seen_missing(api: Api) -> None:
-    """Some editors rename the file away and then write a new one."""
+    """Some editors rename the old file and then write a new one."""
     for path in ("site.yaml", "content-types/post.json"):
         file = api.root / path
         text = file.read_text()
@@ -368,7 +371,9 @@ def test_odd_names_are_names(api: Api, name: str) -> None:
 
 
 def test_a_documentation_site_is_served_in_place(tmp_path: Path) -> None:
-    """Pages as in Astro's documentation: MDX in a folder per locale, named by folders below."""
+    """The pages resemble Astro's documentation: MDX files in one folder per locale, with folders in their
+    names.
+    """
     text = {"type": "string", "pluginOptions": {"i18n": {"localized": True}}}
     body = {"type": "richtext", "pluginOptions": {"i18n": {"localized": True}}}
     attributes = {"title": text, "type": "string", "body": body}
@@ -407,7 +412,7 @@ def test_a_documentation_site_is_served_in_place(tmp_path: Path) -> None:
 
 
 def test_files_that_the_system_can_not_watch_are_looked_at(tmp_path: Path) -> None:
-    """In a user namespace, to leave the system's inotify limits alone."""
+    """This runs in a user namespace, so that the system's inotify limits are not changed."""
     root, log, port = tmp_path / "site", tmp_path / "log", free_port()
     write(root, FILES)
     limit = "/proc/sys/user/max_inotify_instances"

@@ -1,4 +1,4 @@
-"""Several workers serve one site consistently: no stale reads, and no lost writes."""
+"""Consistency of several workers of one server: no outdated reads, and no lost writes."""
 
 import json
 import os
@@ -34,7 +34,7 @@ FILES: dict[str, str | bytes] = {
 
 @dataclass
 class Server:
-    """A running server; each request has its own connection, so any worker may get it."""
+    """A running server. Each request uses its own connection, so any worker may receive it."""
 
     process: "subprocess.Popen[str]"
     port: int
@@ -43,7 +43,7 @@ class Server:
     log: Path
 
     def send(self, method: str, path: str, data: Any = None, **headers: str) -> tuple[int, Any, str]:
-        """Send one request; return status, JSON and entity tag."""
+        """Send a request. Return the response's status, JSON and entity tag."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         body = None if data is None else json.dumps({"data": data})
         sent = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json", **headers}
@@ -56,14 +56,14 @@ class Server:
             connection.close()
 
     def count(self, name: str) -> int:
-        """Return the current `count`."""
+        """Return the current `count` of a document."""
         status, body, _ = self.send("GET", f"/api/notes/{name}?fields=count")
         assert status == 200
         return int(body["data"]["count"])
 
     @property
     def workers(self) -> set[int]:
-        """Return the process ids of the workers."""
+        """The process ids of the workers."""
         return workers(self.process.pid)
 
 
@@ -141,7 +141,10 @@ def test_documents_made_at_once_by_several_workers_are_all_there(server: Server)
 
 
 def all_workers(server: Server) -> set[int]:
-    """Wait for all workers and return them: other child processes look like workers for a moment."""
+    """Wait until all workers are running, and return their ids.
+
+    The wait is necessary because other child processes look like workers for a moment.
+    """
     found = set[int]()
 
     def are_there() -> bool:
@@ -163,7 +166,8 @@ def test_a_killed_worker_is_replaced_and_catches_up(server: Server) -> None:
         until(lambda: len(server.workers - {worker}) == WORKERS)  # noqa: B023
     assert len(all_workers(server) - before) == 2
     until(lambda: [server.count("a") for _ in range(20)] == [200] * 20)
-    (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")  # a worker still watches
+    # One worker must still be watching.
+    (server.root / "content/notes/b.md").write_text("---\ncount: 7\n---\n")
     until(lambda: [server.count("b") for _ in range(20)] == [7] * 20)
 
 
@@ -172,7 +176,7 @@ def test_an_edit_is_seen_by_all_and_reported_once(server: Server) -> None:
     until(lambda: [server.count("c") for _ in range(20)] == [5] * 20)
     time.sleep(0.3)
     assert server.log.read_text().count("read content/notes/c.md") == 1
-    assert not (server.root / ".bifolio/search").exists()  # as in site.yaml
+    assert not (server.root / ".bifolio/search").exists()  # the search index is disabled in site.yaml
 
 
 def test_once_an_edit_is_seen_nobody_answers_what_was_before(server: Server) -> None:
@@ -196,14 +200,15 @@ def edit(server: Server, name: str, count: int) -> None:
 
 
 def all_show(server: Server, name: str, count: int, seconds: float = 5.0) -> None:
-    """Wait until every worker shows a count, in twenty responses."""
+    """Wait until every worker shows a count: twenty responses in a row must contain it."""
     until(lambda: [server.count(name) for _ in range(20)] == [count] * 20, seconds)
 
 
 def test_an_edit_and_a_write_in_the_same_instant_are_both_shown_by_all(server: Server) -> None:
     for i in range(1, 11):
         edit(server, "b", i)
-        with ThreadPoolExecutor(8) as pool:  # so that every worker writes, including the watching one
+        # So many that every worker writes, including the one that watches the files.
+        with ThreadPoolExecutor(8) as pool:
             done = pool.map(lambda _: server.send("PUT", "/api/notes/a", {"count": i})[0], range(8))  # noqa: B023
         assert set(done) == {200}
         all_show(server, "b", i)
@@ -254,7 +259,8 @@ def test_a_checkout_of_settings_and_content_is_shown_by_all(server: Server) -> N
         return {server.send("GET", "/api/notes", Authorization="")[0] for _ in range(20)}
 
     all_show(server, "a", 8)
-    until(lambda: found() == {403}, 5)  # The edits by hand show one after the other, a checkout at once.
+    # Edits by hand become visible one after the other, but a checkout becomes visible at once.
+    until(lambda: found() == {403}, 5)
     for branch, count, status in (("main", 0, 200), ("other", 8, 403), ("main", 0, 200)):
         git(server.root, "checkout", "-q", branch)
         all_show(server, "a", count)

@@ -1,4 +1,4 @@
-"""Soak test of one machine and of three: load and faults in rounds, with checks after each.
+"""Soak test with one machine and with three machines: each round has load and faults, followed by checks.
 
-`make torture` includes it; `python -m tests.soak` runs only the soak.
+`make torture` includes the soak test. To run only the soak test, use `python -m tests.soak`.
 """

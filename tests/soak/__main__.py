@@ -1,4 +1,4 @@
-"""`python -m tests.soak`: runs the soak."""
+"""`python -m tests.soak`: run the soak test."""
 
 import argparse
 import secrets

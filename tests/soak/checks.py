@@ -1,4 +1,6 @@
-"""Checks without load: files, git, responses, events and webhooks equal the model."""
+"""Checks between rounds, while there is no load: files, git, responses, events and webhooks must match the
+model.
+"""
 
 import subprocess
 import time
@@ -18,17 +20,20 @@ from tests.soak.processes import serving, tree
 from tests.soak.strain import Deadline
 
 SETTLES_S = 60.0
-SHOWN_S = 35.0  # until an edit by hand is visible if the system missed the notification
+SHOWN_S = 35.0  # the time until an edit by hand is visible if the system sent no notification
 WEBHOOKS_SETTLE_S = 60.0
-READS_OF_EACH = 3  # on separate connections, to reach all workers
-# Folders of .bifolio/ that must be empty; `.done` is kept for a minute.
+READS_OF_EACH = 3  # on separate connections, so that they reach all workers
+# Folders in .bifolio/ that must be empty. Files with the suffix `.done` are allowed; they are kept for a
+# minute.
 EMPTY = ("journal", "commits", "unsaved")
 ENDS = {"entry.create": 0, "entry.update": 1, "entry.delete": 2}
-Found = Iterator[tuple[str, str]]  # a broken promise, and the evidence
+Found = Iterator[tuple[str, str]]  # the promise that was broken, and the evidence
 
 
 def check_documents(machines: Sequence[Machine], model: Model, token: str) -> Found:
-    """Check that every machine returns every document as in the model, on several connections."""
+    """Check that every machine returns every document as in the model. Use several connections to each
+    machine.
+    """
     for kind in ("notes", "pages", "pages?status=draft"):
         expected = model.of(kind)
         answers = [_list(machine, kind, token) for machine in machines for _ in range(READS_OF_EACH)]
@@ -63,7 +68,7 @@ def _list(machine: Machine, kind: str, token: str) -> dict[str, Any]:
 
 
 def check_hands(editor: HandEditor) -> Found:
-    """Check that every file saved by hand has the saved text, on disk and in the API."""
+    """Check that each file that was saved by hand contains the saved text, on disk and in the API."""
     for path, text in editor.saved.items():
         found = (editor.machine.root / path).read_text()
         if found != text:
@@ -90,7 +95,9 @@ def _shows(machine: Machine, path: str, values: dict[str, str]) -> bool:
 
 
 def check_git(machine: Machine, *, thorough: bool) -> Found:
-    """Check that the files equal the last commit, byte for byte, without trusting git's index."""
+    """Check that the files are the same as in the last commit, byte for byte. Don't rely on git's index for
+    this.
+    """
     root = machine.root
     if dirty := git(root, "status", "--porcelain"):
         yield GIT, f"{machine.name}: git status says {dirty!r}"
@@ -121,7 +128,7 @@ def check_git(machine: Machine, *, thorough: bool) -> Found:
 
 
 def check_orphans(machine: Machine) -> Found:
-    """Check that no temporary files or processes are left."""
+    """Check that no temporary files and no processes are left over."""
     assert machine.process
     state = machine.root / ".bifolio"
     for name in EMPTY:
@@ -139,7 +146,9 @@ def check_orphans(machine: Machine) -> Found:
 
 
 def undescribed(objects: Sequence[str], machine: Machine) -> list[str]:
-    """Return the bucket's objects that no file of the site names (garbage for `bifolio media gc`)."""
+    """Return the objects in the bucket that no file of the site refers to. `bifolio media gc` would delete
+    them.
+    """
     folders = (machine.root / name for name in ("content", "media"))
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     texts = "\n".join(path.read_text(errors="replace") for path in files)
@@ -169,7 +178,9 @@ class EventLog:
                 return
 
     def check(self, model: Model, *, exact: bool) -> Found:
-        """Check that each acknowledged write is there, in order; `exact`: exactly once."""
+        """Check that each confirmed write is in the log, in order. If `exact`, each must be there exactly
+        once.
+        """
         kinds: dict[str, list[str]] = defaultdict(list)
         for event in self.events:
             if event["model"] == "note":
@@ -194,7 +205,7 @@ class EventLog:
 
 
 def check_stream(stream: Stream, log: EventLog) -> Found:
-    """Check that a stream delivered every event of the log once and in order."""
+    """Check that a client of the event stream received every event of the log once and in order."""
     name, wanted = stream.machine.name, [event["seq"] for event in log.events]
     deadline = Deadline(SETTLES_S)
     while wanted and (not stream.events or stream.events[-1]["seq"] < wanted[-1]):
@@ -218,7 +229,7 @@ def check_stream(stream: Stream, log: EventLog) -> Found:
 
 
 def check_webhooks(hook: Hook, log: EventLog, begin: int) -> Found:
-    """Check that every event after `begin` was delivered, in order per document."""
+    """Check that the webhook received every event after `begin`, in the right order for each document."""
     wanted = {event["seq"] for event in log.events if event["seq"] > begin}
     deadline = Deadline(WEBHOOKS_SETTLE_S)
     while missing := wanted - {told["seq"] for told in list(hook.taken)}:

@@ -1,7 +1,6 @@
-"""A settable clock for a server, by a preloaded library.
+"""A clock for a server that a test can set. It is a library that is preloaded into the server's processes.
 
-libfaketime does not work here: if it leaves the monotonic clock alone, every sleep in Python fails with
-EINVAL.
+libfaketime can't be used: if it does not change the monotonic clock, every sleep in Python fails with EINVAL.
 """
 
 import os
@@ -17,14 +16,14 @@ COMPILER = shutil.which("cc")
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The wall clock of some processes."""
+    """The time of day as seen by some processes."""
 
     library: Path
     file: Path
 
     @classmethod
     def make(cls, folder: Path) -> "Clock | None":
-        """Return a correct clock, or None without a C compiler."""
+        """Return a clock with the right time, or None if there is no C compiler."""
         if not COMPILER:
             return None
         library, file = folder / "clock.so", folder / "clock"
@@ -35,11 +34,11 @@ class Clock:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the environment variables that give a process this clock."""
+        """Return the environment variables with which a process uses this clock."""
         return {"LD_PRELOAD": str(self.library), "BIFOLIO_TEST_CLOCK": str(self.file)}
 
     def set(self, seconds: int) -> None:
-        """Set the clock's offset in seconds for all its processes."""
+        """Set the clock's offset from the real time for all its processes, in seconds."""
         descriptor = os.open(self.file, os.O_WRONLY)
         try:
             os.pwrite(descriptor, struct.pack("q", seconds), 0)

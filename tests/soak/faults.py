@@ -1,4 +1,4 @@
-"""Faults of a soak: each function injects one into a scene and ends it before returning."""
+"""Faults for a soak test: each function injects one fault into a scene, and ends it before it returns."""
 
 import os
 import random
@@ -25,7 +25,7 @@ Fault = Callable[["Scene", Machine, "Chance"], None]
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """Random pauses, shorter in a short soak."""
+    """Random pauses, which are shorter in a short soak test."""
 
     random: random.Random
     longest_s: float = 60.0
@@ -36,7 +36,7 @@ class Chance:
 
 
 def kill_supervisor(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the first process: all others must exit by themselves; start another server."""
+    """Kill the main process. All other processes must exit; then start the server again."""
     assert machine.process
     machine.process.kill()
     machine.process.wait(10)
@@ -46,7 +46,7 @@ def kill_supervisor(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def kill_all(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill all processes at once, like a power cut."""
+    """Kill all processes at once, as a power failure would."""
     machine.kill()
     chance.sleep(0, 2.5)
     machine.start()
@@ -81,7 +81,7 @@ def kill_generation(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def stop_worker(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Suspend a worker for 5 to 15 s; after 10 s it is replaced."""
+    """Suspend a worker for 5 to 15 s. After 10 s, the server replaces it."""
     if found := workers_of(machine):
         chosen = chance.random.choice(found)
         _send(chosen, signal.SIGSTOP)
@@ -90,14 +90,14 @@ def stop_worker(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def fill_disk(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Fill the machine's disk for some seconds."""
+    """Fill the machine's disk for a few seconds."""
     scene.record.is_disk_full = True
     with full(machine.root, scene.disk_size):
         chance.sleep(1, 10)
 
 
 def set_clock(seconds: int) -> Fault:
-    """Return a fault that sets the clock wrong by an offset for some seconds."""
+    """Return a fault that shifts the clock by some seconds for a short time."""
 
     def fault(scene: "Scene", machine: Machine, chance: Chance) -> None:
         assert scene.clock
@@ -111,7 +111,7 @@ def set_clock(seconds: int) -> Fault:
 
 
 def change_schema(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Add an attribute to a content type, or remove it again."""
+    """Add an attribute to a content type, or remove it if it exists."""
     scene.edit(
         "content-types/page.json",
         lambda text: (
@@ -123,7 +123,7 @@ def change_schema(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def change_settings(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Change a setting, or change it back."""
+    """Change a setting, or restore it if it was changed."""
     scene.edit(
         "site.yaml",
         lambda text: (
@@ -135,7 +135,7 @@ def change_settings(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Start a server with --takeover, as for an update."""
+    """Start a server with --takeover, as an update of the program does."""
     before = machine.process
     assert before
     machine.launch("--takeover")
@@ -145,21 +145,21 @@ def update_program(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def stop_database(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill PostgreSQL, and restart it after up to a minute."""
+    """Kill PostgreSQL, and restart it within a minute."""
     scene.cluster.kill_database()
     chance.sleep(1, 60)
     scene.cluster.start_database()
 
 
 def stop_remote(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the git remote's server, and restart it after up to a minute."""
+    """Kill the server of the git remote, and restart it within a minute."""
     scene.cluster.remote.kill()
     chance.sleep(1, 60)
     scene.cluster.remote.start()
 
 
 def stop_bucket(scene: "Scene", machine: Machine, chance: Chance) -> None:
-    """Kill the bucket's server, and restart it after up to a minute."""
+    """Kill the server of the media bucket, and restart it within a minute."""
     assert scene.cluster.bucket
     with scene.cluster.bucket.killed():
         chance.sleep(1, 60)
@@ -197,7 +197,7 @@ REMOTE: Mapping[str, Fault] = {"git remote away": stop_remote}
 
 
 def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> None:
-    """Change a file in another clone, commit and push."""
+    """Change a file in another clone, commit the change and push it."""
     clone = scene.clone
     for left in reversed(range(20)):
         git(clone, "fetch", "-q")
@@ -206,7 +206,7 @@ def edit_by_push(scene: "Scene", path: str, change: Callable[[str], str]) -> Non
         git(clone, "commit", "-qam", f"Change {path}")
         try:
             git(clone, "push", "-q", "origin", "HEAD:main")
-        except subprocess.CalledProcessError:  # Another push was faster.
+        except subprocess.CalledProcessError:  # Another client pushed first.
             if not left:
                 raise
             time.sleep(0.1)

@@ -1,4 +1,7 @@
-"""Record of a soak's rounds: the faults in each, the promises broken, and a table of both."""
+"""Record of a soak test: the faults in each round and the broken promises, and a table of both.
+
+A promise is a property that Bifolio guarantees, such as that no confirmed write is lost.
+"""
 
 import threading
 import time
@@ -17,18 +20,18 @@ MAX_MESSAGE_CHARS = 1500
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken promise: the round, the fault, the time, and the evidence."""
+    """A broken promise, with the round, the fault, the time, and the evidence."""
 
     promise: str
     message: str
     scene: str
     faults: tuple[str, ...]
-    at: float  # seconds since the start of the soak
+    at: float  # seconds since the start of the soak test
 
 
 @dataclass(slots=True)
 class Round:
-    """One round of load in a scene, with its faults."""
+    """One round of load in a scene, and the faults in this round."""
 
     scene: str
     faults: tuple[str, ...]
@@ -38,7 +41,7 @@ class Round:
 
 @dataclass(slots=True)
 class Ledger:
-    """All rounds and violations. Thread-safe."""
+    """All rounds and violations. It can be used by several threads."""
 
     seed: int
     rounds: list[Round] = field(default_factory=list)
@@ -49,17 +52,17 @@ class Ledger:
 
     @property
     def now(self) -> float:
-        """Return seconds since the start of the soak."""
+        """Return the seconds since the start of the soak test."""
         return time.monotonic() - self.began
 
     def begin(self, scene: str, faults: Sequence[str]) -> Round:
-        """Begin a round; violations count for it until the next one."""
+        """Begin a round. Violations are attributed to this round until the next one begins."""
         with self._lock:
             self.rounds.append(Round(scene, tuple(faults) or (NO_FAULT,), self.now))
         return self.rounds[-1]
 
     def violated(self, promise: str, message: str, at: float | None = None) -> None:
-        """Report a broken promise, now or at a given monotonic time."""
+        """Report a broken promise, now or at the given monotonic time."""
         seconds = self.now if at is None else at - self.began
         with self._lock:
             during = [r for r in self.rounds if r.began <= seconds] or self.rounds[:1]
@@ -73,7 +76,9 @@ class Ledger:
         print(f"{self.now:7.1f} s  {text}", flush=True)
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Return the table's head and rows: faults, and how often each promise held or was broken."""
+        """Return the header and the rows of the table: for each fault, how often each promise was kept or
+        broken.
+        """
         counts = Counter(fault for one in self.rounds for fault in one.faults)
         fell = Counter(
             {
@@ -93,7 +98,7 @@ class Ledger:
         return (v for v in self.violations if v.promise == promise and fault in v.faults)
 
     def account(self, folder: str) -> Iterator[str]:
-        """Describe each broken promise: evidence, time, fault, and where the logs are."""
+        """Describe each broken promise: the evidence, the time, the fault, and the path of the logs."""
         for violation in self.violations[:MAX_PRINTED]:
             yield (
                 f"FELL {violation.promise} at {violation.at:.1f} s, {violation.scene}, "

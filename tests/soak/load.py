@@ -1,4 +1,6 @@
-"""Load of a soak: writers, manual editors, git users, readers, event streams, a webhook receiver."""
+"""Load for a soak test: writers, people who edit files or use git, readers, event streams, and a webhook
+receiver.
+"""
 
 import random
 import socket
@@ -20,20 +22,20 @@ from tests.receivers import OK, Received, status
 from tests.soak.ledger import LOST, READS, STALE, TORN, Ledger
 from tests.soak.model import GONE, Model
 
-MAX_NOTES = 40  # of one writer, to compare memory for similar content
+MAX_NOTES = 40  # for each writer; limited so that measurements of memory are comparable
 LONGEST_PAUSE_S = 0.3
-TURN_S = 1.0  # how long a receiver fails, then works
-HANDS = 4  # files that a machine's editor saves
+TURN_S = 1.0  # how long a receiver rejects deliveries, and then how long it accepts them
+HANDS = 4  # the number of files that the editor on each machine saves
 MADE = (200, 201, 204)
 REFUSED = (503, 507)
 
 
 @dataclass(slots=True)
 class SoakRecord(Record):
-    """What clients have observed; reports violations to the ledger."""
+    """A record of what clients have observed. Violations are reported to the ledger."""
 
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
-    is_disk_full: bool = False  # in this round
+    is_disk_full: bool = False  # whether the disk is full in this round
 
     def violated(self, what: str) -> None:
         """Report a violation that a client observed."""
@@ -45,13 +47,13 @@ class SoakRecord(Record):
 
 @dataclass(slots=True)
 class SoakWriter(Writer):
-    """A writer of its own documents, which keeps the model of them."""
+    """A client that writes to its own documents, and updates the model of the expected documents."""
 
     model: Model = field(default_factory=Model)
     ledger: Ledger = field(default_factory=lambda: Ledger(0))
 
     def run(self, stopped: threading.Event) -> None:
-        """Make random writes."""
+        """Send random writes."""
         actions: list[tuple[int, Callable[[], None]]] = [
             (14, self.create), (40, self.update), (6, self.delete), (14, self.page), (8, self.read_own),
             (3, self.upload), (6, self.hand), (3, self.use_branch),
@@ -67,7 +69,7 @@ class SoakWriter(Writer):
             time.sleep(self.random.random() * LONGEST_PAUSE_S)
 
     def write(self, kind: str, token: str, document: str, method: str, path: str, body: Any) -> Answer:
-        """Send a write, and update the model by its response."""
+        """Send a write, and update the model according to the response."""
         answer = Writer.write(self, kind, token, document, method, path, body)
         at = time.monotonic()
         if answer.status in MADE:
@@ -75,7 +77,7 @@ class SoakWriter(Writer):
         elif _is_unknown(answer):
             self._doubt(kind, token, document)
         elif answer.status == 404 and document in self.record.notes:
-            with self.record.lock:  # A deletion without a response was made.
+            with self.record.lock:  # The earlier deletion, to which there was no response, was applied.
                 self.record.notes.remove(document)
         return answer
 
@@ -109,7 +111,7 @@ class SoakWriter(Writer):
             self.model.doubt("pages", document, None)
 
     def create(self, code: str | None = None) -> None:
-        """Create a note, or delete one if there are enough."""
+        """Create a note, or delete one if there are already enough."""
         with self.record.lock:
             count = sum(name in self.made for name in self.record.notes)
         if count > MAX_NOTES:
@@ -118,7 +120,7 @@ class SoakWriter(Writer):
             Writer.create(self, code)
 
     def read_own(self) -> None:
-        """Write, and read the response's state back on another connection."""
+        """Write a note, and read it on another connection. The result must be the state in the response."""
         if not (note := self._note()):
             return
         token = self.record.token()
@@ -160,14 +162,14 @@ class SoakWriter(Writer):
 
 
 def _is_unknown(answer: Answer) -> bool:
-    """Whether a response leaves open whether the write was made."""
+    """Whether a response leaves open whether the write was applied."""
     error = (answer.body or {}).get("error", {}) if isinstance(answer.body, dict) else {}
     if answer.status == 503:
         return "did not confirm the push" in str(error.get("message"))
     return answer.status <= 0 or (answer.status >= 500 and answer.status not in REFUSED)
 
 
-# --- people with an editor and git ----------------------------------------------------------------
+# --- people who use an editor and git ----------------------------------------------------------------
 
 
 def _write_over(path: Path, text: str) -> None:
@@ -187,7 +189,7 @@ def _truncate(path: Path, text: str) -> None:
 
 
 def _append(path: Path, text: str) -> None:
-    """Append the rest of a text that the file begins with."""
+    """Append to a file the part of a text that the file does not contain yet."""
     before = path.read_text()
     if not text.startswith(before):
         path.write_text(text)
@@ -200,7 +202,7 @@ SAVES = (_write_over, _rename_over, _truncate, _append)
 
 
 def hand_files(names: list[str]) -> dict[str, str]:
-    """Return the files that editors save, with their initial texts."""
+    """Return the files that are edited by hand, with their initial texts."""
     return {
         f"content/hands/s-{name}-{number}.yaml": "a: begin\n" for name in names for number in range(HANDS)
     }
@@ -210,21 +212,23 @@ def hand_files(names: list[str]) -> dict[str, str]:
 class HandEditor:
     """A person who saves files in a machine's folder and uses git there.
 
-    With `commits`, commits the edits now and then; otherwise they stay uncommitted until `tidy`.
+    With `commits`, the person commits the edits from time to time. Otherwise, they stay uncommitted until
+    `tidy` is called.
     """
 
     machine: Machine
     random: random.Random
     record: Record
     commits: bool
-    saved: dict[str, str] = field(default_factory=dict)  # texts by path
+    saved: dict[str, str] = field(default_factory=dict)  # saved texts by path
     times: dict[str, float] = field(default_factory=dict)
     number: int = 0
 
     def run(self, stopped: threading.Event) -> None:
-        """Save, and sometimes use git."""
+        """Save files, and sometimes use git."""
         while not stopped.wait(0.1 + self.random.random() * 0.5):
-            with suppress(OSError, subprocess.CalledProcessError):  # a full disk, git's lock
+            # The disk may be full, or git may be locked.
+            with suppress(OSError, subprocess.CalledProcessError):
                 chance = self.random.random()
                 if chance < 0.80 or not self.commits:
                     self.save(self.random.randrange(HANDS))
@@ -239,7 +243,9 @@ class HandEditor:
         return f"content/hands/s-{self.machine.name}-{number}.yaml"
 
     def save(self, number: int) -> None:
-        """Save a file in its own way: in place, by renaming, by truncating, or by appending."""
+        """Save a file: in place, by renaming, after truncating it, or by appending. Each file is always saved
+        in the same way.
+        """
         path = self._path(number)
         before = self.saved.get(path, "")
         text = f"a: {self.record.token()}\n"
@@ -254,14 +260,14 @@ class HandEditor:
         git(self.machine.root, "commit", "-qm", "Edit by hand", "--", "content/hands")
 
     def reset(self, number: int) -> None:
-        """Discard one's own edits of a file."""
+        """Discard the person's own edits to a file."""
         path = self._path(number)
         text = git(self.machine.root, "show", f"HEAD:{path}")
         git(self.machine.root, "checkout", "-q", "HEAD", "--", path)
         self.saved[path] = text
 
     def use_worktree(self) -> None:
-        """Commit to a branch that is not served, in a worktree."""
+        """Commit to a branch that is not served, using a linked worktree."""
         self.number += 1
         folder, name = self.machine.root.parent / f"side-{self.machine.name}", f"side-{self.number}"
         try:
@@ -274,7 +280,7 @@ class HandEditor:
                 git(self.machine.root, "branch", "-D", name)
 
     def finish(self) -> None:
-        """Repeat saves that failed because of a full disk."""
+        """Retry saves that failed because the disk was full."""
         for path, text in self.saved.items():
             if (self.machine.root / path).read_text() in ("", text[: len(text) // 2]):
                 (self.machine.root / path).write_text(text)
@@ -282,7 +288,7 @@ class HandEditor:
 
 @dataclass(slots=True)
 class Pusher(Editor):
-    """A person who pulls, commits and pushes from another clone."""
+    """A person who pulls, commits and pushes in another clone."""
 
     def run(self, stopped: threading.Event) -> None:
         """Push until stopped."""
@@ -295,14 +301,14 @@ class Pusher(Editor):
 
 @dataclass(slots=True)
 class KeepingReader:
-    """A client with a persistent connection that uses entity tags and HEAD."""
+    """A client that uses a persistent connection, entity tags and HEAD requests."""
 
     machine: Machine
     record: Record
     random: random.Random
 
     def run(self, stopped: threading.Event) -> None:
-        """Read until stopped, reconnecting when needed."""
+        """Read until stopped. If the connection is closed, reconnect."""
         while not stopped.wait(0.05):
             with suppress(OSError, HTTPException):
                 connection = HTTPConnection("127.0.0.1", self.machine.port, timeout=30)
@@ -325,7 +331,7 @@ class KeepingReader:
 
 @dataclass(slots=True)
 class Stream:
-    """A client of one machine's event stream, which reconnects with Last-Event-ID."""
+    """A client of the event stream on one machine. It reconnects with `Last-Event-ID`."""
 
     machine: Machine
     token: str
@@ -334,7 +340,7 @@ class Stream:
     last: str = ""
 
     def run(self, stopped: threading.Event) -> None:
-        """Listen until stopped."""
+        """Read from the stream until stopped."""
         while not stopped.wait(0.2):
             with suppress(OSError, HTTPException, ValueError):
                 headers = {"Last_Event_ID": self.last} if self.last else {}
@@ -358,18 +364,18 @@ class Stream:
 
 @dataclass(slots=True)
 class Hook:
-    """A webhook receiver that fails half of the time, and asks for a retry after a second.
+    """A webhook receiver that often fails and asks for a retry after a second.
 
-    Every other second it accepts deliveries, or most of them.
+    It rejects all deliveries for one second, then accepts most deliveries for one second, and so on.
     """
 
     random: random.Random
-    taken: list[dict[str, Any]] = field(default_factory=list)  # accepted bodies
+    taken: list[dict[str, Any]] = field(default_factory=list)  # the bodies of accepted deliveries
     failed: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, connection: socket.socket, received: Received) -> None:
-        """Respond to one request."""
+        """Respond to a delivery."""
         with self.lock:
             chance = self.random.random()
         if time.monotonic() % (2 * TURN_S) < TURN_S or chance < 0.03:

@@ -1,4 +1,4 @@
-"""Expected documents of a soak, computed from the responses to its writes."""
+"""The documents that a soak test expects, computed from the responses to its writes."""
 
 import threading
 from collections.abc import Mapping
@@ -11,15 +11,17 @@ GONE: Values = {}
 
 @dataclass(slots=True)
 class Expected:
-    """The possible states of one document: one after an acknowledged write, several after an unknown one."""
+    """The possible states of a document: one after a confirmed write, several if the result of a write is
+    unknown.
+    """
 
     states: list[Values]
     acknowledged: int = 0  # updates with a response
     unknown: int = 0  # updates without a response
-    since: float = 0.0  # time of the last response
+    since: float = 0.0  # the time of the last response
 
     def allows(self, found: Values | None) -> bool:
-        """Whether a document may be in the observed state; None if it did not exist."""
+        """Whether the document may be in the given state. None means that the document does not exist."""
         return any(_agrees(state, found) for state in self.states)
 
 
@@ -31,27 +33,32 @@ def _agrees(state: Values, found: Values | None) -> bool:
 
 @dataclass(slots=True)
 class Model:
-    """All documents by collection (with the version: `pages?status=draft`) and id; each has one writer."""
+    """All expected documents, by collection and id. Each document has only one writer.
+
+    Drafts are a separate collection, such as `pages?status=draft`.
+    """
 
     documents: dict[tuple[str, str], Expected] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def acknowledge(self, kind: str, document: str, state: Values, at: float) -> None:
-        """Note a document's state from a response."""
+        """Record the state of a document from the response to a write."""
         with self.lock:
             known = self.documents.setdefault((kind, document), Expected([]))
             known.acknowledged += bool(known.states) and bool(state)
             known.states, known.since = [state], at
 
     def doubt(self, kind: str, document: str, change: Values | None) -> None:
-        """Note a write that may have been made: changed attributes, or None for a deletion."""
+        """Record a write that may have been applied. `change` contains the changed attributes, or is None for
+        a deletion.
+        """
         with self.lock:
             if known := self.documents.get((kind, document)):
                 known.unknown += 1
                 known.states += [_changed(state, change) for state in known.states]
 
     def settle(self, kind: str, document: str, found: Values | None) -> None:
-        """Note the observed state of a document after an unknown write."""
+        """Record the state in which a document was found after a write with unknown result."""
         with self.lock:
             self.documents[kind, document].states = [found if found is not None else GONE]
 
@@ -62,7 +69,7 @@ class Model:
 
 
 def _changed(state: Values, change: Values | None) -> Values:
-    """Return a state after a change, without timestamps, which responses lack."""
+    """Return a state after a change. Remove the timestamps, because responses do not contain them."""
     if change is None:
         return GONE
     kept = {name: value for name, value in state.items() if name not in ("updatedAt", "publishedAt")}

@@ -1,4 +1,4 @@
-"""Processes of a server: their roles, leftovers and memory."""
+"""Processes of a server: their roles, leftover processes, and their memory."""
 
 import os
 from contextlib import suppress
@@ -9,20 +9,20 @@ from tests.servers import children, is_alive, workers
 
 
 def generation_of(machine: Machine) -> int | None:
-    """Return the process that forked the workers."""
+    """Return the id of the process that forked the workers, or None if there is none."""
     assert machine.process
     found = [one for one in sorted(children(machine.process.pid)) if children(one)]
     return found[-1] if found else None
 
 
 def workers_of(machine: Machine) -> list[int]:
-    """Return the workers."""
+    """Return the process ids of the workers."""
     assert machine.process
     return sorted(workers(machine.process.pid))
 
 
 def leader_of(machine: Machine) -> int | None:
-    """Return the leading worker, which has a thread for each job."""
+    """Return the process id of the leader. It is recognized by its threads, one for each job."""
     return max(workers_of(machine), key=_count_threads, default=None)
 
 
@@ -33,7 +33,10 @@ def _count_threads(pid: int) -> int:
 
 
 def serving(root: Path) -> dict[int, str]:
-    """Return the processes whose command line or folder belongs to a site: state and command, by id."""
+    """Return the processes whose command line or current folder belongs to a site.
+
+    The result contains the state and command of each process, by process id.
+    """
     found = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit() and int(path.name) != os.getpid() and is_alive(int(path.name)):
@@ -45,12 +48,12 @@ def serving(root: Path) -> dict[int, str]:
 
 
 def tree(pid: int) -> set[int]:
-    """Return a process and all its descendants."""
+    """Return the ids of a process and of all its descendants."""
     return {pid}.union(*(tree(child) for child in children(pid)))
 
 
 def memory_bytes(machine: Machine) -> int:
-    """Return the memory of a server's processes in bytes, counting shared memory once."""
+    """Return the memory of a server's processes in bytes. Shared memory is counted once."""
     assert machine.process
     total = 0
     for pid in tree(machine.process.pid):

@@ -1,4 +1,4 @@
-"""The scenes of a soak one after another, and the table of faults and promises."""
+"""Runs the scenes of a soak test one after another, and prints the table of faults and promises."""
 
 import shutil
 import subprocess
@@ -24,9 +24,10 @@ def soak(
     faults: Sequence[str] | None = None,
     longest_s: float = 60.0,
 ) -> int:
-    """Run scenes for `seconds` in all; return the exit status, 1 if a promise was broken.
+    """Run scenes for `seconds` in total. Return the exit status, which is 1 if a promise was broken.
 
-    With `faults`, injects only those, each at least once; otherwise all of a scene.
+    With `faults`, only these faults are injected, each at least once. Otherwise, all faults of the scene are
+    injected.
     """
     ledger, folder = Ledger(seed), Path(tempfile.mkdtemp(prefix="bifolio-soak-"))
     try:

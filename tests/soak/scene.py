@@ -1,4 +1,4 @@
-"""Scene of a soak: machines under load, in rounds with a fault and a check each."""
+"""A scene of a soak test: machines under load, in rounds. Each round has a fault and ends with checks."""
 
 import random
 import shutil
@@ -69,11 +69,11 @@ from tests.soak.strain import Deadline
 from tests.waiting import until
 
 RECOVERS_S = 60.0
-WRITERS = 2  # per machine
-THOROUGH_ROUNDS = 8  # between two runs of git fsck
-WARM_S = 60.0  # before the first measurement of memory
+WRITERS = 2  # for each machine
+THOROUGH_ROUNDS = 8  # rounds between two runs of `git fsck`
+WARM_S = 60.0  # seconds until memory is measured for the first time
 MAX_GROWTH = 1.1
-DOUBLE_SHARE = 0.15  # of rounds with two faults
+DOUBLE_SHARE = 0.15  # the share of rounds that have two faults
 SETTINGS = """\
 events: {{bulk: 1001}}
 webhooks_allow: [127.0.0.1]
@@ -85,7 +85,7 @@ Run = Callable[[threading.Event], None]
 
 @dataclass(slots=True)
 class Scene:
-    """Machines, their load, and the expected state."""
+    """A scene of a soak test: machines, their load, and the expected state."""
 
     name: str
     cluster: Cluster
@@ -101,8 +101,9 @@ class Scene:
     hands: list[HandEditor] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     log: EventLog = field(default_factory=lambda: EventLog(""))
-    clone: Path = field(init=False)  # for changes of schemas and settings
-    memory: list[tuple[float, int]] = field(default_factory=list)  # after each round: time, bytes
+    clone: Path = field(init=False)  # the clone in which schemas and settings are changed
+    # After each round: the time, and the memory in bytes.
+    memory: list[tuple[float, int]] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 
     def prepare(self) -> None:
@@ -133,11 +134,11 @@ class Scene:
             self.streams.append(Stream(machine, self.cluster.token, self.ledger))
 
     def edit(self, path: str, change: Callable[[str], str]) -> None:
-        """Push a change of a file from another clone."""
+        """Change a file in another clone, and push the change."""
         edit_by_push(self, path, change)
 
     def wait_until_gone(self, machine: Machine) -> None:
-        """Wait until all processes of a killed server are gone; report those that remain."""
+        """Wait until all processes of a killed server have ended. Report processes that remain."""
         try:
             until(lambda: not serving(machine.root), seconds=20)
         except AssertionError:
@@ -146,9 +147,9 @@ class Scene:
                 machine.kill()
 
     def soak(self, seconds: float, *, each_once: bool) -> None:
-        """Run rounds until the time is over, all faults equally often; the first round has no fault.
+        """Run rounds until the time is over. All faults occur equally often; the first round has no fault.
 
-        With `each_once`, it takes as long as each fault needs to happen once.
+        With `each_once`, continue until each fault has occurred once.
         """
         waiting: list[str] = []
         stopped = threading.Event()
@@ -172,7 +173,7 @@ class Scene:
         self.check_end()
 
     def run_round(self, faults: list[str]) -> None:
-        """Run load, faults, load, then a check without load."""
+        """Run a round: load, faults, more load, and then checks without load."""
         one = self.ledger.begin(self.name, faults)
         self.record.is_disk_full = False
         stopped = threading.Event()
@@ -197,7 +198,9 @@ class Scene:
         )
 
     def _do(self, fault: str, machine: Machine) -> None:
-        """Inject a fault. A server that does not start again is reported, and started once more."""
+        """Inject a fault. If the server does not start again afterwards, report this and start it once
+        more.
+        """
         try:
             self.faults[fault](self, machine, self.chance)
         except (AssertionError, OSError, subprocess.SubprocessError) as error:
@@ -207,7 +210,7 @@ class Scene:
                     one.start()
 
     def wait_for_recovery(self) -> float:
-        """Wait until each machine completes a read and a write; return the seconds it took."""
+        """Wait until each machine has completed a read and a write. Return how many seconds this took."""
         began, deadline = time.monotonic(), Deadline(RECOVERS_S)
         headers = {"Authorization": f"Bearer {self.cluster.token}"}
         for machine in self.cluster.machines:
@@ -225,7 +228,7 @@ class Scene:
         return time.monotonic() - began
 
     def report(self, found: Found) -> None:
-        """Report broken promises."""
+        """Report the broken promises that a check found."""
         for promise, message in found:
             self.ledger.violated(promise, message)
 
@@ -250,7 +253,7 @@ class Scene:
         self.report(check_webhooks(self.hook, self.log, 0))
 
     def _tidy(self, editor: HandEditor) -> None:
-        """Commit or discard the edits by hand."""
+        """Commit or discard the edits that were made by hand."""
         action = editor.commit if editor.commits else lambda: [editor.reset(n) for n in range(4)]
 
         def done() -> bool:
@@ -263,7 +266,7 @@ class Scene:
         until(done, RECOVERS_S)
 
     def check_end(self) -> None:
-        """Check the whole history, and that every machine returns the same bytes for every request."""
+        """Check the whole history, and that all machines return the same bytes for each request."""
         cluster, record = self.cluster, self.record
         history = History.of(cluster.remote.repository)
         times = {write.token: write.ended for write in record.writes}
@@ -275,7 +278,7 @@ class Scene:
         for message in check_after(record, history):
             self.ledger.violated(STALE, message)
         fresh = Machine("fresh", cluster.clone("fresh"))
-        if not cluster.database:  # Each machine has its own tokens.
+        if not cluster.database:  # Without a shared database, each machine has its own tokens.
             (fresh.root / ".bifolio").mkdir(mode=0o700)
             for path in (cluster.machines[0].root / ".bifolio").glob("accounts.db*"):
                 shutil.copy(path, fresh.root / ".bifolio")
@@ -323,7 +326,9 @@ def _status(machine: Machine) -> str:
 
 @contextmanager
 def one_machine(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> Iterator[Scene]:
-    """One machine with two workers, its own disk and clock, pushing after its writes."""
+    """Context manager: one machine with two workers. It has its own disk and clock, and pushes after it
+    responds.
+    """
     with ExitStack() as stack:
         receiver = stack.enter_context(receiving())
         faults = {**PROCESSES, **CHANGES, **REMOTE}
@@ -346,7 +351,9 @@ def one_machine(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> It
 
 @contextmanager
 def three_machines(folder: Path, ledger: Ledger, seed: int, longest_s: float) -> Iterator[Scene]:
-    """Three machines that share PostgreSQL, a bucket and a git remote; writes are pushed first."""
+    """Context manager: three machines that share PostgreSQL, a bucket and a git remote, and push before they
+    respond.
+    """
     with ExitStack() as stack:
         database, bucket = stack.enter_context(postgres()), stack.enter_context(s3_server())
         receiver = stack.enter_context(receiving())

@@ -1,4 +1,4 @@
-"""Deadlines that are longer while other programs use the processors."""
+"""Deadlines that become later if other programs use the processors."""
 
 import time
 
@@ -7,7 +7,9 @@ MAX_STRAIN = 20.0
 
 
 def strain() -> float:
-    """Return the ratio of wall time to processor time for a busy loop, 1 on a quiet machine."""
+    """Return the ratio of wall time to processor time for a busy loop. It is 1 if no other program is
+    running.
+    """
     began, used = time.monotonic(), time.thread_time()
     for _ in range(5):
         sum(range(WORK))
@@ -17,7 +19,7 @@ def strain() -> float:
 
 
 class Deadline:
-    """A deadline in seconds of a quiet machine; on a busy one, it is later."""
+    """A deadline, given in seconds of an idle machine. On a busy machine, the deadline is later."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self._left, self._at = seconds, seconds, time.monotonic()

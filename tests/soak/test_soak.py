@@ -1,4 +1,4 @@
-"""The smallest soak, and its final table and account."""
+"""The shortest possible soak test, with its table and its list of broken promises."""
 
 import pytest
 

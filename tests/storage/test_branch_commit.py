@@ -1,4 +1,4 @@
-"""Commits made without a working tree or index."""
+"""Commits that are created without a working tree or git index."""
 
 import shutil
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_modes_stay_however_many_files_change(tmp_path: Path) -> None:
     write(tmp_path, {"run.sh": "One\n"})
     (tmp_path / "run.sh").chmod(0o755)
     commit_all(tmp_path)
-    # Too many names for a command line.
+    # So many names would not fit on a command line.
     many: dict[str, bytes] = {f"{'folder' * 40}/{number:06}.txt": b"Text\n" for number in range(9000)}
     made = make_commit(tmp_path, (head(tmp_path),), {**many, "run.sh": b"Two\n"}, SIGNED)
     assert git(tmp_path, "ls-tree", made, "run.sh").startswith("100755 ")

@@ -1,7 +1,7 @@
-"""An editor saves at each step of a write, in each way that editors save: no edit is lost.
+"""An editor saves at each step of a write, in every way in which editors save: no edit may be lost.
 
-The editor is a separate process, since it may have to wait for the writer. The writer notifies it before each
-of its system calls, and is killed in half of the tests.
+The editor is a separate process, because it may have to wait for the writer. The writer notifies the editor
+before each system call. In half of the tests, the writer is then killed.
 """
 
 import multiprocessing
@@ -29,7 +29,7 @@ from tests.waiting import until
 
 ONE, TWO = "content/things/one.md", "content/things/two.md"
 BEFORE, WRITTEN = b"before", b"longer than before"
-WAIT_S = 0.01  # for an editor that may wait for the writer
+WAIT_S = 0.01  # the time for an editor that may be waiting for the writer
 SPAWN = multiprocessing.get_context("forkserver")
 STEPS = {
     "open",
@@ -45,21 +45,23 @@ STEPS = {
     "audit",
     "read",
 }
-STRIDE = 1 if LONG else 7  # between the steps at which the editor begins
-# The editor's action at one step, and at a later one.
+STRIDE = 1 if LONG else 7  # steps between two steps at which the editor starts
+# What the editor does at one step, and what it does at a later step.
 WAYS = {
     "renames over it": ("rename", ""),
     "saves in place": ("open save", ""),
     "has found its name": ("find", "open save"),
     "has it open": ("open", "save"),
 }
-LATER = (1, 3, 1000)  # steps until the later action; the last is after the write
+# The number of steps until the later action; the last number is after the end of the write.
+LATER = (1, 3, 1000)
 
 
 def edit(pipe: Connection) -> None:
-    """Edit a file as messages in the pipe request. Each save keeps the file's size and mtime.
+    """Edit a file as requested by messages from the pipe. Each save keeps the file's size and mtime.
 
-    Replies to each message with its number, and whether anything was saved since the last empty message.
+    Reply to each message with its number, and with whether anything was saved since the last message without
+    actions.
     """
     found, file, saved = -1, -1, False
     while message := pipe.recv():
@@ -90,13 +92,13 @@ def edit(pipe: Connection) -> None:
 
 
 class Editor:
-    """This process's end of the pipe to an editor."""
+    """This process's connection to an editor."""
 
     def __init__(self, pipe: Connection, path: Path) -> None:
         self.pipe, self.path, self.sent = pipe, path, 0
 
     def do(self, actions: str, text: bytes) -> None:
-        """Request actions; wait WAIT_S for them, since the editor may be waiting for this process."""
+        """Request actions, and wait up to WAIT_S for them. The editor may be waiting for this process."""
         self.sent += 1
         self.pipe.send((self.sent, actions, self.path, text))
         while self.pipe.poll(WAIT_S) and self.pipe.recv()[0] != self.sent:
@@ -118,9 +120,9 @@ def started_editor() -> Iterator[Connection]:
 
 
 def run_stepped(work: Callable[[], object], at_step: Callable[[int], None], steps: int) -> None:
-    """Run some work in a forked process, calling `at_step` with the step's number before each step.
+    """Run `work` in a forked process. Before each of its steps, call `at_step` with the step's number.
 
-    It is called for all the steps, even if the work has fewer.
+    If the work has fewer than `steps` steps, also call `at_step` for the remaining numbers.
     """
     if pid := os.fork():
         os.waitpid(pid, 0)
@@ -150,14 +152,14 @@ def write_things(root: Path, data: bytes | None) -> None:
 
 
 def commit(root: Path, writes: list[Write]) -> None:
-    """Make writes as one change."""
+    """Apply writes as a single change."""
     journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.commit(writes)
 
 
 def count_steps(root: Path, data: bytes | None) -> int:
-    """Return the number of steps of a write."""
+    """Return the number of steps in a write."""
     reading, writing = os.pipe()
     run_stepped(lambda: write_things(root, data), lambda _: os.write(writing, b".") and None, 0)
     os.close(writing)
@@ -174,13 +176,13 @@ def begin(root: Path) -> None:
 
 
 def kept(root: Path) -> list[bytes]:
-    """Return the contents of all files that a user can find."""
+    """Return the contents of all files in which a user could find an edit."""
     folders = (root / "content", root / ".bifolio/unsaved")
     return [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def finish(root: Path) -> None:
-    """Do what later writers and a sweep do."""
+    """Do the cleanup that later writes and the background sweep would do."""
     journal = Journal(root, root / ".bifolio")
     with journal.writing():
         journal.recover()
@@ -225,7 +227,7 @@ def test_an_edit_at_any_step_is_kept(way: str, data: bytes | None, killed: bool,
 
 
 def settle(pipe: Connection, path: Path) -> bool:
-    """Wait until the editor has done all requested actions; return whether it saved anything."""
+    """Wait until the editor has done all requested actions. Return whether it saved anything."""
     pipe.send((-1, "", path, b""))
     while (reply := pipe.recv())[0] != -1:
         pass
@@ -248,7 +250,7 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
 ) -> None:
     begin(tmp_path)
     other = Journal(tmp_path, tmp_path / ".bifolio")
-    other.sweep()  # must not fail with nothing to sweep
+    other.sweep()  # must not fail although nothing is left to delete
     write_things(tmp_path, WRITTEN)
     now = time.monotonic()
     for later in (0, RETENTION_S + 0.1):
@@ -263,7 +265,7 @@ def test_what_a_killed_process_has_replaced_is_swept_by_another(
 
 
 def test_a_file_that_is_renamed_over_one_to_remove_is_kept(tmp_path: Path) -> None:
-    """If the bytes of a removed file are unknown, its signature is compared."""
+    """If the bytes of a deleted file are not known, its signature is compared."""
     root, lost = tmp_path / "site", []
     begin(root)
     steps = count_steps(root, None)

@@ -1,4 +1,4 @@
-"""Edits by hand at the same time as writes through the API: none is lost."""
+"""Edits by hand during writes through the API: no edit may be lost."""
 
 import os
 import random
@@ -46,7 +46,7 @@ SAVES = (save_by_renaming, save_in_place, save_over)
 
 
 def write_on_and_on(api: Api) -> int:
-    """Write a document in another process until killed; return its process id."""
+    """Write to a document in another process until that process is killed. Return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -70,10 +70,11 @@ def line_of(text: str) -> str:
 
 @pytest.mark.parametrize("killed", [False, True], ids=["alive", "killed"])
 def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed: bool) -> None:
-    """Only the editor changes `name`, so each save must last until the next one.
+    """Only the editor changes `name`, so each save must be found until the next save.
 
-    While a file is restored, for a fraction of a millisecond, a reader may find the previous save. Versions
-    that are then overwritten, or that a killed writer held, are in unsaved/.
+    When the writer restores an edited file, a reader may find the previous save for a fraction of a
+    millisecond. Versions that are overwritten then, or that a killed writer was processing, are kept in
+    `unsaved/`.
     """
     api = make(tmp_path, FILES)
     path, chance = api.root / ONE, random.Random(SEED or 1)
@@ -89,7 +90,9 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
             api.site.recover()
             api.site.refresh()
             writer = write_on_and_on(api)
-        if not chance.randrange(40):  # On a busy machine, edits may overtake all writes of a minute.
+        # On a busy machine, the writer may not finish a write for a minute, because edits keep interrupting
+        # it.
+        if not chance.randrange(40):
             body = last_line(path)
             until(lambda: last_line(path) != body)  # noqa: B023
         text = path.read_text()
@@ -100,13 +103,14 @@ def test_edits_in_a_tight_loop_beside_writes_lose_nothing(tmp_path: Path, killed
         chance.choice(SAVES)(path, text.replace(line_of(text), f"name: {number}"))
         time.sleep(chance.choice((0, 0.001, chance.uniform(0, 0.02))))
     os.kill(writer, signal.SIGKILL)
-    assert os.waitpid(writer, 0)[1] == signal.SIGKILL  # The writer had not failed before.
+    # The writer was killed by the test; it had not failed before.
+    assert os.waitpid(writer, 0)[1] == signal.SIGKILL
     api.site.recover()
     aside = {line_of(file.read_text()) for file in unsaved.rglob("*.md")}
     assert missed <= seen | aside
     assert len(missed) <= ROUNDS // 100
     assert line_of(path.read_text()) == f"name: {ROUNDS}"
-    assert len(bodies) > ROUNDS // 80  # The writer succeeded often enough.
+    assert len(bodies) > ROUNDS // 80  # Enough writes succeeded.
     assert list(journal.iterdir()) == []
 
 
@@ -115,7 +119,7 @@ def put_folder(path: Path) -> None:
     path.mkdir()
 
 
-# Edits of a file between the last check and its replacement.
+# The file is edited between the last check and its replacement.
 EDITS: dict[str, Callable[[Path], None]] = {
     "renamed over it": lambda path: save_by_renaming(path, path.read_text() + "by hand\n"),
     "removed": Path.unlink,
@@ -124,7 +128,9 @@ EDITS: dict[str, Callable[[Path], None]] = {
 
 
 def commit(api: Api, data: bytes | None) -> str:
-    """Create one file, and replace or delete two others, in one change; return why it was refused, if so."""
+    """Create one file, and replace or delete two others, in one change. Return the error if the change was
+    rejected.
+    """
     journal = Journal(api.root, api.root / ".bifolio")
     paths = {path: signature_of(api.root / path) for path in (TWO, NEW, ONE)}
     writes = [Write(path, data if before else b"new", before) for path, before in paths.items()]
@@ -145,7 +151,7 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
     api = make(tmp_path / "site", FILES)
     events, message = run_disturbed(api, lambda made: commit(made, data), 0, die)
     assert message == ""
-    # Later renames move the replaced files.
+    # The replaced files are moved by the renames that follow.
     renames = [at for at, event in enumerate(events, 1) if event == "os.rename"][:3]
     shutil.rmtree(api.root)
     api = make(tmp_path / "site", FILES)
@@ -161,7 +167,9 @@ def test_an_edit_right_before_a_rename_takes_the_change_back(
 
 
 def test_a_file_that_goes_away_between_two_looks_at_it_is_a_conflict(tmp_path: Path) -> None:
-    """A program may delete and recreate a file, as git does: that is a conflict, not a disk error."""
+    """A program such as git may delete and recreate a file. This must be reported as a conflict, not as a
+    disk error.
+    """
     journal, two = Journal(tmp_path, tmp_path / ".bifolio"), tmp_path / TWO
     looks, messages, left = 0, set[str](), 1
 
@@ -222,13 +230,17 @@ def test_a_file_that_a_program_has_open_for_writing_is_not_replaced(tmp_path: Pa
 
 
 def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Path) -> None:
-    """A save goes into the new file or precedes it, but never into a file without a name."""
+    """An editor that opens a file during its replacement must wait.
+
+    Its save then goes into the new file, or was complete before the replacement. It never goes into a file
+    that has been unlinked.
+    """
     api = make(tmp_path, FILES)
 
     def save_while_held() -> None:
         if os.fork() == 0:
             try:
-                with (api.root / ONE).open("a") as file:  # waits here
+                with (api.root / ONE).open("a") as file:  # waits until the file is replaced
                     file.write("by hand\n")
             finally:
                 os._exit(0)
@@ -249,7 +261,7 @@ def test_who_opens_a_file_that_is_being_replaced_waits_until_it_is(tmp_path: Pat
 
 @pytest.mark.parametrize("data", [b"written", None], ids=["replaced", "removed"])
 def test_an_edit_that_a_killed_writer_has_taken_away_is_put_back(tmp_path: Path, data: bytes | None) -> None:
-    """The writer is killed right after the swap, before it compares the old file."""
+    """The writer is killed after it has swapped the files, but before it has compared the old file."""
     api = make(tmp_path, FILES)
     journal, one = Journal(api.root, api.root / ".bifolio"), api.root / ONE
     journal.folder.mkdir(exist_ok=True)

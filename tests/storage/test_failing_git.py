@@ -1,4 +1,4 @@
-"""A failing git command is never mistaken for an empty result."""
+"""Failing git commands: a failure must never be treated as an empty result."""
 
 import shutil
 import sys
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a repository that stores pictures in Git LFS, whose program is not installed."""
+    """A repository that stores pictures in Git LFS. The program for Git LFS is not installed."""
     write(tmp_path, {".gitattributes": "*.png filter=lfs\n", "folder/a.txt": "Text\n"})
     commit_all(tmp_path)
     git(tmp_path, "config", "filter.lfs.clean", "cat")
@@ -57,12 +57,12 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def damage(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Damage:
-    """Make a git command fail from now on."""
+    """A function that makes a git command fail from then on."""
     return lambda command: failing_git(monkeypatch, tmp_path_factory.mktemp("bin"), command)
 
 
 def add_picture(root: Path) -> str:
-    """Commit a file that Git LFS is to store."""
+    """Commit a file that Git LFS should store."""
     picture = root / "new.png"
     picture.write_bytes(b"Picture")
     return make_commit(root, (head(root),), {"new.png": picture}, SIGNED)
@@ -126,7 +126,7 @@ def test_new_files_that_are_not_known_are_not_left_out(root: Path, damage: Damag
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Object ids in a repository: its last commit, its first one, and a file."""
+    """Object ids in a repository: of the last commit, of the first commit, and of a file."""
 
     head: str
     first: str

@@ -1,4 +1,4 @@
-"""Locks of files and folders between threads, processes and their children."""
+"""Locks on files and folders, between threads, between processes, and with child processes."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from server.storage.file_lock import FileLock
 
 @contextmanager
 def child(run: Callable[[], None]) -> Iterator[int]:
-    """Fork a process that runs a function, reports it, and waits to be killed."""
+    """Context manager: fork a process that runs a function, reports that it did, and waits to be killed."""
     ready, says = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -39,7 +39,7 @@ def test_two_locks_of_one_path_exclude_each_other(tmp_path: Path, is_folder: boo
     path = tmp_path if is_folder else tmp_path / "lock"
     first, second = (FileLock(path, is_folder=is_folder) for _ in range(2))
     assert first.acquire()
-    assert first.acquire()  # It holds the lock already.
+    assert first.acquire()  # This lock object already holds the lock.
     assert not second.acquire()
     first.release()
     assert second.acquire()
@@ -75,7 +75,7 @@ def test_a_forked_child_does_not_keep_the_lock_of_its_parent(tmp_path: Path) -> 
     lock = FileLock(tmp_path / "lock")
     assert lock.acquire()
     with child(lambda: None):
-        os.close(lock.descriptor)  # as if the parent had died
+        os.close(lock.descriptor)  # as if the parent process had died
         lock.descriptor = -1
         assert FileLock(lock.path).acquire()
 

@@ -1,4 +1,4 @@
-"""A walk survives being passed between processes."""
+"""A walk of a folder tree: its results can be sent from one process to another."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A full or failing disk at any step of a write: the client gets 507, and nothing is lost."""
+"""A full or failing disk at any step of a write: the response has status 507, and no data is lost."""
 
 import errno
 import io
@@ -20,7 +20,7 @@ from tests.torture import LONG
 
 SITE = {**FILES, "content/tags/large.md": "---\nname: large\n---\n" + "text\n" * 2000}
 BIG = "a line of text\n" * 1000
-# One write of each kind; returns the status.
+# One write of each kind. Each function returns the response's status.
 WRITES: dict[str, Callable[[Api], int]] = {
     "several files": lambda m: m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).status,
     "publish": lambda m: m.put("/api/things/two", {"body": BIG}).status,
@@ -58,7 +58,8 @@ def test_a_failure_at_any_step_is_507_and_leaves_what_there_was(
         if status < 300:
             assert contents(api.root) != old
         elif status in (404, 500):
-            assert events[at - 1] == "open"  # The new file could not be read back; the next read will.
+            # The new file could not be read, but the next rescan will read it.
+            assert events[at - 1] == "open"
         else:
             assert status == 507, f"{events[at - 1]} at {at}"
             assert contents(api.root) == old, f"{events[at - 1]} at {at}"
@@ -120,7 +121,7 @@ def test_the_mode_of_new_files_is_by_the_umask_which_nobody_sets(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """Mount a file system of 1 MB."""
+    """A mounted file system of 1 MB."""
     with mounted(tmp_path / "disk", "1m") as folder:
         yield folder
 
@@ -132,7 +133,7 @@ def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
     shown = {path.name: path.read_bytes() for path in (root / "content").rglob("*.md")}
     statuses = []
     for free_kb in range(120, -1, -4):
-        fill(filler)  # Fill the disk, then free so many kB.
+        fill(filler)  # Fill the disk, then free some space (free_kb).
         os.truncate(filler, max(0, filler.stat().st_size - free_kb * 1024))
         for name in ("publish", "create", "several files", "upload"):
             before = {path: path.read_bytes() for path in (root / "content").rglob("*") if path.is_file()}
@@ -144,7 +145,7 @@ def test_a_disk_with_ever_less_room_loses_nothing(small_disk: Path) -> None:
                 assert after == before
         filler.unlink()
     assert {200, 201, 507} == set(statuses)
-    assert WRITES["publish"](api) == 200  # The disk has room again.
+    assert WRITES["publish"](api) == 200  # The disk has space again.
     assert not list((root / ".bifolio/journal").iterdir())
     assert (root / "content/tags/large.md").read_bytes() == shown["large.md"]
 
@@ -157,6 +158,6 @@ def test_a_full_temporary_folder_keeps_nobody_from_writing(
     with closing(ChangeLog()) as log:
         api.site.share(log)
         fill(small_disk / "filler")
-        for number in range(20):  # more than the rest of a page can hold
+        for number in range(20):  # more than fit into the rest of a block
             assert api.put("/api/things/one", {"body": f"{number} {BIG}"}).status == 200
             assert api.get("/api/things/one").data["body"].startswith(f"{number} ")

@@ -1,4 +1,4 @@
-"""No git command of Bifolio runs a program that a repository configures."""
+"""Configured programs in a repository: none of Bifolio's git commands may run them."""
 
 import logging
 import os
@@ -34,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ran(tmp_path: Path) -> Path:
-    """Return the file that every program writes to when it runs."""
+    """The path of a file to which each of the programs writes when it runs."""
     return tmp_path / "ran"
 
 
@@ -47,7 +47,10 @@ def program(tmp_path: Path, ran: Path) -> Path:
 
 
 def ask_everything(root: Path) -> frozenset[str]:
-    """Run all of Bifolio's git queries, with a file changed in place so that git must read it."""
+    """Run all git commands that Bifolio uses to read.
+
+    One file was changed in place, so that git has to read it.
+    """
     changed = root / "content/a.md"
     status = changed.stat()
     changed.write_text("ONE\n")
@@ -59,7 +62,7 @@ def ask_everything(root: Path) -> frozenset[str]:
     return later.changed | changed_paths(root, ["content/a.md", "content/b.md"])
 
 
-# Configurations of a repository; {0} stands for the program.
+# Settings for a repository. {0} is the path of the program.
 CONFIGURED = {
     "core.fsmonitor": "{0}",
     "core.pager": "{0}",
@@ -124,13 +127,16 @@ def test_no_hook_runs(root: Path, program: Path, ran: Path) -> None:
             (root / folder / hook).chmod(0o755)
     assert "content/a.md" in ask_everything(root)
     assert not ran.exists(), ran.read_text()
-    # None of these queries runs a hook in today's git, so check the setting with a command that would.
+    # No current version of git runs a hook for these commands, so the setting is tested with a command that
+    # does.
     assert bifolio_git(root, "update-index", "content/a.md") is not None
     assert not ran.exists(), ran.read_text()
 
 
 def test_a_hook_would_run(root: Path, program: Path, ran: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Bifolio's settings, the same command runs the hook, so the test above can detect it."""
+    """Without Bifolio's settings, the command runs the hook. This shows that the test above would detect a
+    hook.
+    """
     fixed = tuple(setting for setting in command._SETTINGS if not setting.startswith("core.hooksPath"))
     monkeypatch.setattr(command, "_SETTINGS", fixed)
     shutil.copy(program, root / ".git/hooks/post-index-change")
@@ -202,7 +208,7 @@ def test_variables_of_the_environment_count_for_nothing(
 def test_files_of_a_site_that_was_copied_are_read_once(root: Path, tmp_path: Path) -> None:
     copied, cache = tmp_path / "copy", tmp_path / "cache"
     cache.mkdir()
-    shutil.copytree(root, copied)  # The copies have other inodes, so the index does not match them.
+    shutil.copytree(root, copied)  # The copied files have other inodes, so git's index does not match them.
     git(copied, "config", "core.trustctime", "false")
     before = (copied / ".git/index").read_bytes()
     file = copied / "content/a.md"
@@ -210,7 +216,8 @@ def test_files_of_a_site_that_was_copied_are_read_once(root: Path, tmp_path: Pat
     os.utime(file, ns=aged)
     assert changed_paths(copied, cache=cache) == set()
     assert (copied / ".git/index").read_bytes() == before
-    file.write_text("ONE\n")  # same size and mtime: only reading the file shows the change
+    # The size and mtime are the same, so git must read the file to detect the change.
+    file.write_text("ONE\n")
     os.utime(file, ns=aged)
     assert changed_paths(copied, cache=cache) == set()
     assert changed_paths(copied) == {"content/a.md"}
@@ -222,7 +229,7 @@ def test_one_index_is_kept(root: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     cache.mkdir()
     assert changed_paths(root, cache=cache) == set()
-    assert list(cache.iterdir()) == []  # The index is up to date.
+    assert list(cache.iterdir()) == []  # git's index is up to date.
     added: set[str] = set()
     for name in ("c", "d"):
         os.utime(root / "content/a.md", (1, ord(name)))
@@ -236,7 +243,7 @@ def test_one_index_is_kept(root: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def untrusted(root: Path) -> Iterator[Path]:
-    """Return a repository of another user, which only root can make."""
+    """A repository that another user owns. Only root can create one."""
     if os.geteuid() != 0:
         pytest.skip("only root can give files to others")
     for path in (root, *root.rglob("*")):
@@ -281,7 +288,7 @@ def test_the_repository_of_somebody_else_is_told_of_with_the_way_out(
     for path in (top, *top.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     api = make(top / "site", {})
-    # The command names the repository's folder, quoted for a shell.
+    # The suggested command contains the path of the repository, quoted for a shell.
     trust = f"git config --global --add safe.directory '{top}'"
     for path in ("/branches", "/history", "/api/upload/files?at=main"):
         refused = api.get(path)
@@ -305,7 +312,7 @@ def test_no_room_for_temporary_files_is_no_error(root: Path, monkeypatch: pytest
 
 @pytest.fixture
 def slow_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a git that waits for a child process, and a timeout of 0.3 s."""
+    """A git program that waits for a child process, and a timeout of 0.3 s."""
     folder = tmp_path / "slow"
     write(folder, {"git": f"#!/bin/sh\nsleep 60 & echo $! > {tmp_path}/started; wait\n"})
     (folder / "git").chmod(0o755)
@@ -348,7 +355,7 @@ def test_a_site_is_served_while_git_takes_too_long(tmp_path: Path, monkeypatch: 
     (root / "content/notes/a.yaml").write_text("title: B\n")
     api.site.refresh()
     assert api.get("/api/notes/a").data["title"] == "B"
-    # The next server starts anyway, with the cached times.
+    # The next server starts in spite of the failure, with the cached commit times.
     again = Site(root)
     again.load()
     assert again.git.committed.commit == api.site.git.committed.commit

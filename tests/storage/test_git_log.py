@@ -1,4 +1,4 @@
-"""The commits of a site, the commit that a name or time means, and the files of a commit."""
+"""Reading commits: the commits of a site, the commit for a name or time, and the files in a commit."""
 
 import shutil
 from pathlib import Path
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Return a site below the top of its repository."""
+    """A site in a subfolder of its git repository."""
     root = tmp_path / "repository/site"
     write(
         root, {"content/a.md": "one\ntwo\nthree\nfour\n", "content/b.md": "b\n", "../README.md": "outside\n"}
@@ -74,7 +74,7 @@ def test_a_commit_with_odd_times_and_names_can_be_read(
 
 
 def made_of(root: Path, commit: str) -> str:
-    """Return the id of a commit written from raw text, valid or not."""
+    """Create a commit from raw text, which may be invalid, and return its id."""
     (root / "commit").write_text(commit)
     return git(root, "hash-object", "-t", "commit", "-w", "--literally", "commit").strip()
 
@@ -172,7 +172,7 @@ def test_a_file_that_git_takes_for_a_renamed_one_is_as_old_as_that(root: Path, t
         known = read_times(root, before=known)
         assert known.times[f"content/{new}.md"] == (first, known.times[f"content/{old}.md"][1])
     assert known == read_times(root)
-    # A file that is too dissimilar to count as renamed has its own first commit.
+    # If a renamed file is not similar enough, its history begins with the rename.
     write(root, {"content/e.md": "one\ntwo\nother\nlines\n"})
     git(root, "rm", "-q", "content/d.md")
     commit(root, at="2024-04-01T00:00:00Z")

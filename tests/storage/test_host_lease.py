@@ -1,4 +1,4 @@
-"""Two machines can't serve one folder, and nothing else is mistaken for that."""
+"""The lease on a site's folder: two machines can't serve the same folder, and no other case is rejected."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.sites import STRING, collection, write
 from tests.waiting import until
 
 Machine = Callable[[str], HostLease]
-# Makes a server treat any file system as shared.
+# With this setting, a server treats every file system as shared.
 SHARED = (
     "from server.storage import host_lease as h; "
     "h.SHARED_FILE_SYSTEMS = {h._file_system(h.Path('.')).partition('.')[0]}"
@@ -28,7 +28,7 @@ SHARED = (
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """Return the lease of a site as a machine sees it on a shared file system."""
+    """A function that returns a site's lease as seen by a machine on a shared file system."""
     monkeypatch.setattr(host_lease, "SHARED_FILE_SYSTEMS", {host_lease._file_system(tmp_path)})
     monkeypatch.setattr(host_lease, "RENEWAL_INTERVAL_S", 0.05)
     monkeypatch.setattr(host_lease, "LEASE_TTL_S", 1.0)
@@ -49,7 +49,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @contextmanager
 def serving(lease: HostLease) -> Iterator[None]:
-    """Context manager: a server that renews its lease."""
+    """Context manager: renew a lease, as a running server does."""
     ended = threading.Event()
 
     def run() -> None:
@@ -80,7 +80,7 @@ def test_another_machine_is_refused_while_one_serves(machine: Machine, tmp_path:
             "machine"
             " can serve it at a time. Stop it first, or serve a clone of the repository here."
         )
-        machine("one").take()  # another server, or a container, of the same machine
+        machine("one").take()  # as another server, or a container, on the same machine
     one.release()
     assert not file_of(tmp_path).exists()
     began = time.monotonic()
@@ -122,7 +122,7 @@ def test_a_machine_that_was_suspended_says_what_has_happened(
     one = machine("one")
     one.take()
     two = machine("two")
-    two.take()  # waits LEASE_TTL_S without a renewal
+    two.take()  # waits until the lease has not been renewed for LEASE_TTL_S
     for _ in range(3):
         one._due = 0.0
         one.renew()

@@ -1,4 +1,4 @@
-"""Writes survive SIGKILL at every step, concurrent writers, and simultaneous edits by hand."""
+"""The journal: writes survive SIGKILL at every step, concurrent writers, and simultaneous edits by hand."""
 
 import json
 import os
@@ -68,7 +68,7 @@ FILES: dict[str, str | bytes] = {
     "content/things/two.draft.md": "---\nname: two, later\n---\n",
     "content/things/three.md": "---\nname: three\ntags: [b]\n---\n",
 }
-# Writes of several files, or that replace one.
+# Writes that change several files, or that replace a file.
 STEPS: dict[str, Callable[[Api], Any]] = {
     "from the other side": lambda m: (
         m.put("/api/tags/b", {"name": "bb", "things": {"set": ["one", "two"]}}).data
@@ -82,7 +82,7 @@ TOUCHING = ("open", "os.rename", "os.remove", "os.link", "os.mkdir", "os.chmod",
 
 
 def contents(root: Path) -> dict[str, str]:
-    """Return every file of content/ without timestamps and new ids, which differ between runs."""
+    """Return all files in content/. Timestamps and new ids are removed, because they differ between runs."""
     found = {}
     for path in sorted((root / "content").rglob("*")):
         if path.is_file():
@@ -94,9 +94,9 @@ def contents(root: Path) -> dict[str, str]:
 
 
 def run_disturbed(api: Api, step: Callable[[Api], Any], at: int, disturb: Callable[[], Any]) -> list[Any]:
-    """Do a step in a forked process that is disturbed at its event number `at`.
+    """Run a step in a forked process, and call `disturb` at its event number `at`.
 
-    Returns the events and the step's result; nothing if the process died.
+    Return the events and the step's result, or an empty list if the process died.
     """
     reading, writing = os.pipe()
     pid = os.fork()
@@ -186,7 +186,7 @@ def send(port: int, token: str, path: str, data: dict[str, Any], method: str = "
 
 
 def kill_server(process: subprocess.Popen[str]) -> None:
-    """Kill a server and its workers, some of which may exit meanwhile."""
+    """Kill a server and its workers. Some workers may already have exited."""
     for pid in (process.pid, *children(process.pid), *workers(process.pid)):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -201,7 +201,8 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         process = start(api.root, port)
         wait(process, port)
         number += 1
-        send(port, api.tokens["full"], "/api/things/one", {"body": str(number)})  # imports what writes need
+        # Loads the modules that writes need.
+        send(port, api.tokens["full"], "/api/things/one", {"body": str(number)})
         answered = number
         stop = time.monotonic() + chance.uniform(0.05, 0.6)
         killer = threading.Timer(stop - time.monotonic(), kill_server, [process])
@@ -220,7 +221,8 @@ def test_a_real_server_killed_at_random_moments_loses_no_answered_write(tmp_path
         api.site.recover()
         api.site.refresh()
         body = api.get("/api/things/one").data["body"]
-        assert int(body if body.isdigit() else 0) in (answered, number)  # the last may not have been told
+        # The last write may have been applied without a response.
+        assert int(body if body.isdigit() else 0) in (answered, number)
         assert api.read("content/things/one.md").startswith("---\nname: one # kept\n")
         assert not list((api.root / ".bifolio" / "journal").iterdir())
     assert answered > 5
@@ -250,7 +252,7 @@ def test_two_servers_on_one_site_lose_no_update(tmp_path: Path) -> None:
 
 
 def test_a_hand_edit_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> None:
-    """Whenever an editor saves, the saved line remains, and so does an acknowledged write."""
+    """Whenever an editor saves, the saved line must remain. A confirmed write must remain, too."""
     api = make(tmp_path, FILES)
     path = api.root / "content/things/one.md"
     before = path.read_text()
@@ -275,7 +277,7 @@ def test_a_hand_edit_at_any_step_of_a_write_loses_nothing(tmp_path: Path) -> Non
         assert "# edited\n" in text, f"at event {at} of {events}"
         assert "name: one # kept\n" in text
         assert "tags: [a, b]\n" in text
-        repeated += "os.remove" in seen  # The staged file was dropped, and the write repeated.
+        repeated += "os.remove" in seen  # The staged file was discarded, and the write was repeated.
     assert repeated
 
 
@@ -292,7 +294,7 @@ def test_a_file_that_changed_after_it_was_read_is_not_replaced(tmp_path: Path) -
         context.changeset.put("content/things/one.md", text.replace("tags: [a]", "tags: [a, b]"))
 
     write_to(api.site, prepare, None)
-    assert len(calls) == 2  # The edit was noticed, and the write repeated on top of it.
+    assert len(calls) == 2  # The write detected the edit, and was repeated on top of it.
     assert path.read_text() == "---\nname: by hand\ntags: [a, b]\n---\n"
 
 
@@ -317,7 +319,7 @@ def test_deleting_links_is_taken_back_with_the_rest(tmp_path: Path) -> None:
     with journal.writing(), pytest.raises(ConflictError):
         journal.commit([Write(link, None, found), Write("content/tags/a.md/x", b"no folder", None)])
     assert (api.root / link).readlink() == Path("b.md")
-    with journal.writing():  # a link and its target, in either order
+    with journal.writing():  # deletes a symbolic link and its target, which must work in either order
         journal.commit([Write(file, None, found), Write(link, None, found)])
     assert not os.path.lexists(api.root / link)
     assert not (api.root / file).exists()
@@ -414,7 +416,7 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
 
     before = contents(api.root)
     assert told() == []
-    # Killed after staging a file and before replacing it.
+    # The process was killed after it had staged a file and before it replaced the file.
     journal = api.root / ".bifolio/journal"
     journal.mkdir()
     (journal / "1234-1.staged").write_text("name: new\n")
@@ -423,7 +425,8 @@ def test_bifolio_check_tells_of_a_write_that_was_dropped_or_put_aside(
     ]
     assert contents(api.root) == before
     assert told() == []
-    # Twice, after such a write, two files of the same name were edited before the next start.
+    # The same two files are written by a killed process and then edited by hand, twice, before the next
+    # start.
     (api.root / "content/tags/one.md").write_text("---\nname: one\n---\n")
     api.site.refresh()
     paths = ["content/tags/one.md", "content/things/one.md"]
@@ -475,7 +478,9 @@ def test_bifolio_check_tells_of_it_beside_a_broken_configuration(tmp_path: Path,
 
 @pytest.mark.parametrize("command", ["check", "export", "serve"])
 def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path: Path, command: str) -> None:
-    """A killed import had written one schema, but not the one that it relates to."""
+    """An import was killed after it had written one schema, but not the schema to which the first one has a
+    relation.
+    """
     api = make(tmp_path / "site", FILES)
     journal = Journal(api.root, api.root / ".bifolio")
     journal.folder.mkdir(exist_ok=True)
@@ -501,7 +506,7 @@ def test_a_configuration_of_which_a_part_was_written_is_finished_first(tmp_path:
 def test_many_files_are_synced_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, each: bool
 ) -> None:
-    """All new files are synced before the first one is replaced."""
+    """All new files are flushed to disk before the first one is replaced."""
     asked: list[str] = []
     monkeypatch.setattr(os, "sync", lambda: asked.append("all"))
     monkeypatch.setattr(os, "fsync", lambda _: asked.append("one"))

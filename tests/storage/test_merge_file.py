@@ -1,4 +1,4 @@
-"""Texts are merged line by line."""
+"""Merging of texts, line by line."""
 
 import os
 from pathlib import Path
@@ -15,9 +15,9 @@ from server.storage.git.tree import merge_text
     ("base", "ours", "theirs", "merged"),
     [
         ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", "A\nb\nC\n"),
-        ("a\nb\nc", "A\nb\nc", "a\nb\nC", "A\nb\nC"),  # no last newline
-        ("a\nb\nc", "A\nb\nc\n", "a\nb\nC", "A\nb\nC\n"),  # one side added it
-        ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC", "A\nb\nC"),  # one side removed it
+        ("a\nb\nc", "A\nb\nc", "a\nb\nC", "A\nb\nC"),  # no newline at the end
+        ("a\nb\nc", "A\nb\nc\n", "a\nb\nC", "A\nb\nC\n"),  # one side added the newline
+        ("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC", "A\nb\nC"),  # one side removed the newline
         ("a\n\nb", "a\n\nb\n\nc", "x\n\na\n\nb", "x\n\na\n\nb\n\nc"),
         ("a\nb\nc\n", "A\nb\nc\n", "a\r\nb\r\nC\r\n", "A\r\nb\r\nC\r\n"),  # saved on Windows
         ("a\r\nb\r\nc", "A\r\nb\r\nc", "a\r\nb\r\nC", "A\r\nb\r\nC"),
@@ -26,10 +26,10 @@ from server.storage.git.tree import merge_text
         ("a\nb\nc\n", "x\nb\nc\n", "x\nb\nC\n", "x\nb\nC\n"),  # the same change on both sides
         ("é\n\nü", "É\n\nü", "é\n\nÜ", "É\n\nÜ"),
         ("a\n", "b\n", "c\n", None),
-        ("a\nb\n", "A\nb\n", "a\nB\n", None),  # lines that touch
+        ("a\nb\n", "A\nb\n", "a\nB\n", None),  # adjacent lines
         ("", "a", "b", None),
         ("a\nb\nc", "", "a\nb\nC", None),
-        ("a\nb\nc", "\ud800\nb\nc", "a\nb\nC", None),  # no text that a file can hold
+        ("a\nb\nc", "\ud800\nb\nc", "a\nb\nC", None),  # a text that can't be saved in a file
         ("a\nb\nc", "\0\nb\nc", "a\nb\nC", None),
     ],
 )

@@ -1,4 +1,6 @@
-"""The parse cache returns what reading the files returns, and is not trusted beyond that."""
+"""The parse cache: it must return the same as reading the files, and must not be used if a file may have
+changed.
+"""
 
 import os
 import pickle
@@ -46,23 +48,23 @@ def root(tmp_path: Path) -> Path:
 
 
 def age(root: Path) -> None:
-    """Set an old mtime for the files."""
+    """Set the mtime of all files to a time in the past."""
     for path in root.rglob("*.md"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
 @pytest.fixture
 def aged(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a site whose files count as unchanged for long enough to trust their signatures.
+    """A site whose file signatures are trusted although the files have just been written.
 
-    A file's ctime can't be set.
+    The required age is reduced, because a test can't set a file's ctime.
     """
     monkeypatch.setattr(parse_cache, "RACY_WINDOW_NS", -(10**12))
     return root
 
 
 def told(root: Path, cores: int = 1) -> Any:
-    """Return all documents and problems of a site."""
+    """Load a site, and return all its documents and problems."""
     site = Site(root)
     site.load(None, cores)
     table = site.state.snapshot.tables["api::note.note"]
@@ -88,7 +90,7 @@ def test_a_second_start_says_what_the_first_did_and_reads_no_file(
 
 
 def test_a_file_that_was_written_in_place_with_its_old_time_is_read_at_the_next_start(aged: Path) -> None:
-    """Same size, inode and mtime as before, as by `touch -r` or `rsync -t --inplace`."""
+    """The size, inode and mtime stay the same, as with `touch -r` or `rsync -t --inplace`."""
     told(aged)
     path = aged / "content/notes/3.md"
     stat = path.stat()
@@ -109,7 +111,7 @@ def test_a_file_that_changed_is_read_again(root: Path) -> None:
 
 def test_a_file_that_may_have_changed_unnoticed_is_compared_by_its_bytes(root: Path) -> None:
     path = root / "content/notes/3.md"
-    path.write_text("---\ntitle: A\n---\n")  # too recent for its signature to be trusted
+    path.write_text("---\ntitle: A\n---\n")  # written too recently for the file's signature to be trusted
     told(root)
     stat = path.stat()
     path.write_text("---\ntitle: B\n---\n")
@@ -203,7 +205,7 @@ def test_what_an_interrupted_start_has_read_is_not_read_again(
         Site(root).load(stop)
     seen.clear()
     Site(root).load(lambda done, total: seen.append(done))
-    assert seen[0] >= 8  # the four already read, and the first step
+    assert seen[0] >= 8  # the four files that were read before, and the first new ones
 
 
 def test_a_large_cache_is_read_while_another_core_sees_what_has_changed(
@@ -214,7 +216,7 @@ def test_a_large_cache_is_read_while_another_core_sees_what_has_changed(
     assert told(root, 2) == told(root)
     (root / "content/notes/3.md").write_text("---\ntitle: Other\n---\n")
     assert any("'Other'" in row for _, row, path in told(root, 2)[0] if path.endswith("/3.md"))
-    for i in range(4, 9):  # enough files to index everything anew
+    for i in range(4, 9):  # so many changes that the whole index is built again
         (root / f"content/notes/{i}.md").unlink()
     (root / "content/notes/new.md").write_text("---\ntitle: New\n---\n")
     several = told(root, 2)

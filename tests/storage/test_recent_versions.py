@@ -1,4 +1,6 @@
-"""Recently replaced versions are kept, within limits, even if the process is killed."""
+"""Recent versions, which are kept after they are replaced: their number is limited, and they survive a
+kill.
+"""
 
 import stat
 from pathlib import Path
@@ -48,7 +50,7 @@ def test_versions_are_found_by_document_the_newest_first(tmp_path: Path) -> None
     assert titles(recent) == []
     recent.keep([note("one"), note("other", "b"), note("un", "a", "fr")], SCHEMA)
     recent.keep([note("two")], SCHEMA)
-    again = RecentVersions(tmp_path)  # another process
+    again = RecentVersions(tmp_path)  # as another process does
     assert titles(again) == ["two", "one"]
     assert (titles(again, "b"), titles(again, "a", "fr"), titles(again, "c")) == (["other"], ["un"], [])
     [version, _] = again.find(SCHEMA, NOTE, "a", "en")

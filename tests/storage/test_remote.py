@@ -1,4 +1,4 @@
-"""A git remote: fetching, pushing, and every way in which they fail."""
+"""A git remote: fetching from it, pushing to it, and all ways in which this can fail."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def head(root: Path, name: str = "HEAD") -> str:
 
 
 def commit(root: Path, text: str) -> str:
-    """Return a new commit on top of HEAD that is on no branch."""
+    """Create a commit on top of HEAD that is on no branch, and return its id."""
     blob = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"], cwd=root, input=text.encode(), capture_output=True
     )
@@ -100,7 +100,7 @@ def test_a_push_from_another_commit_than_expected_is_refused(one: Path, two: Pat
     with pytest.raises(RemoteMovedError):
         push(one, "origin", "main", ours, before)
     fetch(one, "origin", "main")
-    with pytest.raises(RemoteMovedError):  # It would lose the other's push.
+    with pytest.raises(RemoteMovedError):  # The push would discard the commit that the other clone pushed.
         push(one, "origin", "main", ours, theirs)
     assert head(bare, "main") == theirs
 
@@ -141,7 +141,7 @@ def test_the_lock_that_a_killed_fetch_has_left_is_removed(one: Path, two: Path) 
     push(one, "origin", "main", made, head(one))
     lock = two / ".git/refs/remotes/origin/main.lock"
     lock.write_text("")
-    with pytest.raises(RemoteAwayError):  # A command may still be running.
+    with pytest.raises(RemoteAwayError):  # A git command may still be running.
         fetch(two, "origin", "main")
     os.utime(lock, (time.time() - 120, time.time() - 120))
     assert fetch(two, "origin", "main") == made
@@ -168,7 +168,7 @@ def test_an_address_where_nobody_listens_is_away(one: Path) -> None:
 
 @pytest.fixture
 def silent() -> Iterator[int]:
-    """Return a port that accepts connections and never responds."""
+    """A port that accepts connections but never responds."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 

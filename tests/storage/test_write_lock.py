@@ -1,4 +1,6 @@
-"""The write lock between processes: waiting is fair, and release frees it."""
+"""The write lock between processes: waiting is fair, and the next process gets the lock when it is
+released.
+"""
 
 import os
 import signal
@@ -29,7 +31,7 @@ def test_one_who_waits_has_a_turn_beside_one_who_takes_the_lock_again_and_again(
             with lock.held(seconds=1):
                 number = lock.number
                 time.sleep(0.002)
-        assert number > 2  # The other process wrote as well.
+        assert number > 2  # The other process wrote, too.
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)

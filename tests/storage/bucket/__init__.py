@@ -1,1 +1,1 @@
-"""Tests of media in a bucket."""
+"""Tests for media in a bucket."""

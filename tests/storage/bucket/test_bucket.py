@@ -1,4 +1,4 @@
-"""A bucket: its objects, the memory needed for large files, and access errors."""
+"""Media in a bucket: objects, memory usage with large files, and access errors."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""The cached formats of a picture match its bytes."""
+"""The cache of picture formats: it must return formats that were made from the picture's current bytes."""
 
 import io
 import os
@@ -59,14 +59,14 @@ def test_formats_that_no_file_has_are_removed_after_a_while(api: Api) -> None:
         age(folder / key, 31)
     sweep = SweepState(api.site, Timing())
     with WriteLock(folder / "lock", folder).held():
-        assert sweep.run(CONTEXT) > 0  # Another process is scaling a picture.
+        assert sweep.run(CONTEXT) > 0  # as if another process were scaling a picture
         assert (folder / keys[1]).is_dir()
     sweep.run(CONTEXT)
     assert {path.name for path in folder.iterdir() if path.is_dir()} == {keys[0], keys[2]}
     assert api.get(used["formats"]["small"]["url"]).status == 200
     age(folder / keys[2], 31)
-    again = upload(api, (picture(620), "a.png")).body[0]  # before this cache knows it
-    assert cache.sweep([]) == 1  # the one in use
+    again = upload(api, (picture(620), "a.png")).body[0]  # before the cache sees it
+    assert cache.sweep([]) == 1  # the format that is in use
     assert (folder / keys[2]).is_dir()
     assert again["formats"]
 

@@ -1,4 +1,4 @@
-"""The size of SVG drawings: lengths, view boxes, and hostile files."""
+"""The width and height of SVG drawings: units, view boxes, and malicious files."""
 
 import time
 import tracemalloc
