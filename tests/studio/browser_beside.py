@@ -1,4 +1,7 @@
-"""A form while others change its document: nothing that is late, missed or refused leaves it behind."""
+"""A document's form while other clients change the document: it must always show the current values.
+
+This includes late responses, missed events and rejected saves.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -22,7 +25,7 @@ FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimati
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site with a type without drafts."""
+    """A server of a site with a content type that has no drafts."""
     studio = Studio(tmp_path_factory.mktemp("beside"))
     define(studio, "plain", ATTRIBUTES)
     studio.start()
@@ -32,14 +35,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def page(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
-    """A page that has signed in; the document of `site` is as it was."""
+    """A page in which the owner is signed in. The document of `site` is in its initial state."""
     page = new_page(storage_state=entered)
     write(page, site, SAMPLE)
     return page
 
 
 def write(page: Page, site: Studio, text: str) -> None:
-    """Write the file of the document as somebody else, until the server knows it."""
+    """Write the document's file as another person would, and wait until the server serves it."""
     (site.root / "content/plains/one.md").write_text(text)
     until(lambda: json.loads(answer_to(page, site, "plains/one"))["data"]["email"] in text)
     until(lambda: '"One"' not in text or '"title":"One"' in answer_to(page, site, "plains/one"))
@@ -95,7 +98,7 @@ def test_what_changes_while_a_save_is_refused_is_shown(
     until(lambda: page.evaluate("true") and len(held) == 1)
     write(page, site, THEIRS)
     expect(other.get_by_label("Email")).to_have_value("them@example.org")
-    page.evaluate(FRAMES)  # in which it has heard of it as well
+    page.evaluate(FRAMES)  # By then, the page has processed the event.
     error = {"status": 400, "name": "ValidationError", "message": "Not so", "details": {}}
     held[0].fulfill(status=400, json={"data": None, "error": error})
     told(page, "Not so")

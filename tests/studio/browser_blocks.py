@@ -1,4 +1,6 @@
-"""The editor of `blocks`, with a browser: what it writes into the file, and what it keeps."""
+"""The editor for attributes of the type `blocks`, in a browser: what it writes to the file, and what it
+preserves.
+"""
 
 import json
 import re
@@ -62,7 +64,8 @@ updatedAt: 2024-01-22T08:00:00.000Z
 ---
 """
 ODD_BODY = ODD_STORY.partition("body:\n")[2].partition("createdAt")[0]
-# What the editor shows as something else than it is, or not at all, and keeps for as long as nobody edits it.
+# Values that the editor displays differently or not at all. It must preserve them as long as nobody edits
+# them.
 UNTOUCHED = {
     "unknown": ODD_BODY,
     "empty": "  []\n",
@@ -79,7 +82,7 @@ UNTOUCHED = {
   - {type: list, format: other, children: []}
 """,
 }
-# The browser paints no more from when the page has the document.
+# Stops rendering as soon as the page has received the document.
 HOLD_ONCE_READ = """
 const ask = window.fetch;
 window.fetch = async (asked, ...rest) => {
@@ -88,7 +91,8 @@ window.fetch = async (asked, ...rest) => {
   return answer;
 };
 """
-# The cursor is put into a block and a key pressed before a busy browser has told of the cursor.
+# Puts the cursor into a block and presses a key, before the browser has reported the new position of the
+# cursor.
 KEY_AT_ONCE = """(block) => {
   getSelection().collapse(block, block.childNodes.length);
   for (const name of ["keydown", "keypress"]) {
@@ -117,7 +121,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="module")
 def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
-    """By path, what the API answers of the stories, before a test changes them."""
+    """The API's responses for the stories, by path, before a test changes the stories."""
     context = browser.new_context(storage_state=entered)
     found = {path: answer_to(context, site, path) for path in ("stories/one", "stories/odd")}
     context.close()
@@ -126,7 +130,7 @@ def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, answers: dict[str, str], new_page: Callable[..., Page]) -> Page:
-    """The form of a story; the stories are as they were."""
+    """The form of a story, in its initial state."""
     for path in (site.root / "content/stories").iterdir():
         if path.name not in OWN:
             path.unlink()
@@ -140,23 +144,23 @@ def form(site: Studio, entered: Any, answers: dict[str, str], new_page: Callable
 
 
 def body(page: Page) -> Any:
-    """What is edited."""
+    """Return the element in which the body is edited."""
     return page.get_by_role("textbox", name="Body")
 
 
 def text(site: Studio) -> str:
-    """The file of the story."""
+    """Return the content of the story's file."""
     return (site.root / "content/stories/one.md").read_text()
 
 
 def save(page: Page) -> None:
-    """Save, and wait until that is done."""
+    """Save the form, and wait until it is saved."""
     page.keyboard.press("Control+s")
     told(page, "Saved")
 
 
 def begin(page: Page, site: Studio) -> Any:
-    """Open a new story, and go to its text."""
+    """Open the form for a new story, and move the focus to its body."""
     open_form(page, site, "story/-/new")
     page.get_by_label("Title").fill("New")
     body(page).click()
@@ -164,7 +168,7 @@ def begin(page: Page, site: Studio) -> Any:
 
 
 def sent(page: Page) -> Any:
-    """Save a new story; the blocks that are sent."""
+    """Save a new story, and return the blocks that the form sends."""
     with page.expect_request(lambda made: is_save(made, "stories", "POST")) as request:
         page.keyboard.press("Control+s")
     page.wait_for_url(lambda url: not url.endswith("/new"))
@@ -172,12 +176,12 @@ def sent(page: Page) -> Any:
 
 
 def words(value: str, **modifiers: Any) -> dict[str, Any]:
-    """A text of blocks."""
+    """Return a text node."""
     return {"type": "text", "text": value, **modifiers}
 
 
 def block(kind: str, *children: Any, **members: Any) -> dict[str, Any]:
-    """A block with what is in it."""
+    """Return a block with children."""
     return {
         "type": kind,
         **members,
@@ -348,7 +352,8 @@ def test_a_link_is_made_changed_and_taken_away(form: Page, site: Studio) -> None
     dialog.wait_for(state="detached")
     link = block("link", "tides", url="https://example.org/tides")
     assert sent(form) == [block("paragraph", "See the ", link)]
-    details = form.get_by_role("group", name="Link")  # It stays: the cursor is in the link, as before.
+    # The dialog stays open because the cursor is still in the link.
+    details = form.get_by_role("group", name="Link")
     details.get_by_text("https://example.org/tides").wait_for()
     details.get_by_role("button", name="Change").click()
     dialog.get_by_label("Address").fill("/tides")
@@ -390,7 +395,7 @@ def test_a_picture_of_the_site_is_put_in(form: Page, site: Studio) -> None:
     assert others[0] == block("paragraph", "Below")
 
 
-# Until the editor has heard of what the browser has selected.
+# Waits until the editor has received the browser's selection.
 FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 PASTE = """([html]) => {
   const data = new DataTransfer();
@@ -539,7 +544,7 @@ MORE = st.sampled_from([{}, {"anchor": "x"}])
 
 
 def of(kind: str, children: st.SearchStrategy[Any], **members: Any) -> st.SearchStrategy[Any]:
-    """Blocks of a kind, with unknown members among them."""
+    """Return a strategy for blocks of a type. Some blocks have unknown properties."""
     made = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in members.items()})
     return st.builds(
         lambda known, more, inner: {"type": kind, **more, **known, "children": inner}, made, MORE, children
@@ -569,7 +574,8 @@ BLOCKS = st.lists(
     ),
     max_size=5,
 ).map(lambda blocks: [*blocks, block("heading", "Last", level=2)])
-# Through the editor's document, as it is, as a copy that has lost who it was, and with each block edited.
+# Converts blocks to the editor's document and back: unchanged, after copying the document, and with each
+# block edited.
 THROUGH = """async ([value, root]) => {
   const { blocksOf, documentOf } = await import(root + "blocks/convert.js");
   const { schema } = await import(root + "blocks/schema.js");
@@ -609,7 +615,7 @@ def test_blocks_go_through_the_editor_without_a_loss(form: Page) -> None:
 
 
 def plain(node: Any) -> str:
-    """What is written in a node."""
+    """Return the text in a node."""
     if not isinstance(node, dict):
         return ""
     own = node.get("text", "")

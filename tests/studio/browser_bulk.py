@@ -1,4 +1,6 @@
-"""Selecting documents in a list of the studio, to publish, unpublish or delete them, and undo it."""
+"""Bulk actions in a list of the studio: selecting documents, publishing, unpublishing or deleting them, and
+undo.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,14 +23,14 @@ roles:
 
 @pytest.fixture
 def own(tmp_path: Any) -> Iterator[Studio]:
-    """A server of a site that a test may change."""
+    """A server of a site that a single test may change."""
     made = Studio(tmp_path)
     yield made
     stop(made.process)
 
 
 def opened(own: Studio, page: Page, path: str) -> None:
-    """Sign in as the owner of the machine, and show a list."""
+    """Sign in as the owner, and open a list."""
     own.start()
     page.goto(own.entrance)
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
@@ -37,7 +39,7 @@ def opened(own: Studio, page: Page, path: str) -> None:
 
 
 def selected(page: Page, count: int) -> None:
-    """Wait until so many documents are selected."""
+    """Wait until the given number of documents is selected."""
     bar = page.get_by_role("region", name="Selected documents")
     expect(bar.get_by_role("status")).to_have_text(f"{count} selected")
 
@@ -60,7 +62,8 @@ def test_ranges_and_the_whole_page_are_selected(page: Page, studio: Studio) -> N
     selected(page, 1)
     page.get_by_role("columnheader", name="Title").get_by_role("button").click()
     expect(page.get_by_role("rowheader").first).to_have_text("Weather")
-    expect(page.get_by_role("checkbox", checked=True)).to_have_count(0)  # what is not shown is not selected
+    # Documents that are not shown are not selected.
+    expect(page.get_by_role("checkbox", checked=True)).to_have_count(0)
 
 
 def contents(own: Studio) -> dict[str, bytes]:

@@ -1,4 +1,4 @@
-"""The studio as a package has it, bundled (`make dist`): all parts are there, and few requests load them."""
+"""The bundled studio that packages contain (`make dist`): it is complete and loads with few requests."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +11,14 @@ from tests.studio.browser_form import open_form
 from tests.studio.conftest import Page, Studio, expect
 from tests.vendor.studio import bundle
 
-FIRST_FILES = 16  # that the first page loads, with those of lists and forms; plain modules are a hundred
+# The limit for the first page, including lists and forms; without bundling, it loads about a hundred files.
+FIRST_FILES = 16
 USE = "import pathlib, server.api.studio.routes as routes; routes.PAGE = pathlib.Path({!r})"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server whose studio is bundled."""
+    """A server that serves the bundled studio."""
     folder = tmp_path_factory.mktemp("bundled")
     if reason := bundle(folder / "page"):
         pytest.skip(reason)

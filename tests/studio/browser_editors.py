@@ -1,4 +1,6 @@
-"""The editors of texts in a form, with a browser: Markdown and JSON, and what they leave as it is."""
+"""The editors for Markdown and JSON in a form, in a browser, and the parts of a text that they must not
+change.
+"""
 
 import json
 import re
@@ -35,7 +37,7 @@ NUMBERS = """{
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site with a type that has texts to edit."""
+    """A server of a site with a content type for texts."""
     studio = Studio(tmp_path_factory.mktemp("editors"))
     define(studio, "note", ATTRIBUTES)
     studio.start()
@@ -45,12 +47,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
-    """A page that has signed in."""
+    """A page in which the owner is signed in."""
     return new_page(storage_state=entered)
 
 
 def write(page: Page, site: Studio, name: str, content: bytes) -> Path:
-    """Write the file of a note, and wait until the server knows it."""
+    """Write the file of a note, and wait until the server serves it."""
     path = site.root / "content/notes" / name
     path.unlink(missing_ok=True)
     until(lambda: not answer_to(page, site, f"notes/{path.stem}"))
@@ -60,7 +62,7 @@ def write(page: Page, site: Studio, name: str, content: bytes) -> Path:
 
 
 def editor(page: Page, name: str) -> Any:
-    """The editor of an attribute, once it is there."""
+    """Return the editor of an attribute once it has been loaded."""
     page.locator(f"#field-{name}").evaluate("(area) => area.scrollIntoView({block: 'center'})")
     found = page.locator(f"#field-{name}.cm-content")
     found.wait_for()
@@ -68,7 +70,7 @@ def editor(page: Page, name: str) -> Any:
 
 
 def saved(page: Page, path: Path) -> bytes:
-    """Save, and read the file without the timestamps that a write brings."""
+    """Save, and return the content of the file without the timestamps that each write sets."""
     page.keyboard.press("Control+s")
     told(page, "Saved")
     lines = path.read_bytes().splitlines(keepends=True)
@@ -201,7 +203,8 @@ def test_without_its_modules_a_text_area_is_there_of_the_same_size(form: Page, s
     open_form(form, site, "note/area")
     for name in ("data", "body", "more"):
         editor(form, name)
-    until(lambda: form.evaluate(sizes) == plain)  # An editor measures its lines once more after it was made.
+    # After it has been created, an editor measures its lines once more.
+    until(lambda: form.evaluate(sizes) == plain)
 
 
 def test_the_keyboard_leaves_an_editor_and_a_failed_save_leads_into_it(form: Page, site: Studio) -> None:
@@ -242,7 +245,7 @@ def test_buttons_and_keys_change_what_is_selected(form: Page, site: Studio) -> N
 
 
 def check_format(form: Page, site: Studio, label: str, keys: str, wanted: bytes) -> None:
-    """Check a button of the toolbar, and its keys, in a note of its own."""
+    """Check a toolbar button and its keyboard shortcut, each in a new note."""
     content = b"---\ntitle: One\n---\nOne word here.\nAnother line.\n"
     path = write(form, site, f"{label.lower()}.md", content)
     open_form(form, site, f"note/{path.stem}")
@@ -327,7 +330,7 @@ VECTORS = [
     "<p style='position: fixed; inset: 0' class=panel id=main tabindex=0 data-x=1 is=x-y>x</p>",
     "<img src='http://['>",
 ]
-# The names of elements and attributes of what Markdown becomes in the page.
+# Return the names of all elements and attributes that the page renders from Markdown texts.
 BECOMES = """async (vectors) => {
   const files = document.querySelector("script[type=module]").src;  // the page runs no others
   const { rendered } = await import(new URL("editor/rendering.js", files).href);
@@ -375,7 +378,8 @@ def test_the_preview_shows_images_of_the_site_and_opens_links_beside_it(form: Pa
 def test_nothing_in_a_text_runs_or_loads_or_looks_like_the_studio(
     site: Studio, entered: Any, browser: Any
 ) -> None:
-    context = browser.new_context(storage_state=entered)  # whose policy may say that it has blocked something
+    # A new context, because the page may log that its content security policy has blocked something.
+    context = browser.new_context(storage_state=entered)
     page = context.new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -468,7 +472,7 @@ GIVE = """([how, name, bytes, before]) => {
 
 
 def give(form: Page, how: str, name: str, before: str = "") -> None:
-    """Paste a picture at the cursor of the body, or drop it before some text."""
+    """Paste a picture at the cursor in the body, or drop it before a given text."""
     form.evaluate(GIVE, [how, name, list(PNG), before])
 
 
@@ -477,7 +481,7 @@ def without_hashes(text: bytes) -> str:
 
 
 def choose_picture(form: Page, body: Any) -> Any:
-    """Open the dialog in which a picture is chosen for a text; the button of a picture."""
+    """Open the dialog for inserting a picture. Return the button for a picture."""
     form.locator(".markdown", has=body).get_by_role("button", name="Picture").click()
     dialog = form.get_by_role("dialog", name="Choose a picture")
     dialog.get_by_role("searchbox").fill("knots")
@@ -541,7 +545,7 @@ def test_uploads_arrive_where_they_were_dropped_in_any_order(form: Page, site: S
     form.keyboard.press("Shift+Home")
     form.keyboard.press("ArrowRight")
     form.keyboard.type(" five")
-    form.keyboard.press("Shift+ArrowLeft")  # what is selected must stay
+    form.keyboard.press("Shift+ArrowLeft")  # the selected text must remain in the body
     until(lambda: form.evaluate("1") == 1 and len(uploads) == 3)
     for upload, name in ((1, "pasted"), (2, "early"), (0, "dropped")):
         uploads[upload].continue_()

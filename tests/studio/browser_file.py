@@ -1,4 +1,4 @@
-"""The panel of a document's file, with a browser: what it says, and what a save would change in it."""
+"""The panel with a document's file, in a browser: what it displays, and how a save would change the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +12,13 @@ from tests.studio.browser_sign_in import add_user
 from tests.studio.conftest import Page, Studio, expect, sign_in
 from tests.waiting import until
 
-BESIDE_A_PANEL_PX = 567.5  # of a form, at 1280 pixels
+BESIDE_A_PANEL_PX = 567.5  # the width of a form next to a panel, if the window is 1280 pixels wide
 AUTHOR = "content/authors/winifred-stannage.yaml"
 
 
 @pytest.fixture
 def own(tmp_path: Path) -> Any:
-    """A server of a site that a test may change."""
+    """A server of a site that a single test may change."""
     made = Studio(tmp_path)
     made.start()
     yield made
@@ -32,12 +32,12 @@ def enter(page: Page, studio: Studio, path: str) -> None:
 
 
 def difference(page: Page, path: str) -> Any:
-    """The lines that are shown of a file that would change."""
+    """Return the displayed lines of the change to a file."""
     return page.get_by_label(f"Changed: {path}")
 
 
 def but_timestamps(lines: Any) -> Any:
-    """Lines of a file without those of the timestamps that every write brings."""
+    """Return the lines of a file without the timestamps that each write sets."""
     return lines.filter(has_not_text="updatedAt").filter(has_not_text="createdAt")
 
 
@@ -149,7 +149,7 @@ def test_the_change_is_looked_at_before_it_is_saved(page: Page, own: Studio) -> 
     dialog.get_by_role("button", name="Back").click()
     dialog.wait_for(state="detached")
     assert "Port Ardle" in (own.root / AUTHOR).read_text()
-    page.reload()  # The browser remembers the choice, and what was typed.
+    page.reload()  # The browser has stored the choice, and the typed values.
     page.get_by_label("Based in").wait_for()
     page.get_by_label("Based in").fill("Anywhere")
     page.keyboard.press("Control+s")
@@ -165,7 +165,7 @@ def test_publishing_is_looked_at_as_one_step(page: Page, own: Studio) -> None:
     page.get_by_role("button", name="Publish").click()
     dialog = page.get_by_role("dialog", name="Changes made by publishing")
     dialog.get_by_text("title: Goémon, again").wait_for()
-    expect(dialog.get_by_role("heading", level=4)).to_have_count(1)  # No draft is left over.
+    expect(dialog.get_by_role("heading", level=4)).to_have_count(1)  # No draft remains.
     assert not (own.root / "content/articles/2025/goemon.draft.md").exists()
 
 
@@ -182,7 +182,7 @@ def test_a_role_that_may_not_read_files_is_not_offered_them(
     sign_in(page, "nell")
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
     page.goto(f"{own.url}/author/winifred-stannage?panel=file")
-    page.locator("#panel-button-preview").wait_for()  # in the same row
+    page.locator("#panel-button-preview").wait_for()  # The button is in the same row.
     expect(page.get_by_role("button", name="File")).to_have_count(0)
     expect(page.get_by_role("complementary", name="File")).to_have_count(0)
 

@@ -1,4 +1,6 @@
-"""Pages of other sites, and files that others have uploaded, have no power over the studio."""
+"""Attacks on the studio by pages of other sites, and by files that other users have uploaded: they must have
+no effect.
+"""
 
 import json
 import threading
@@ -33,7 +35,7 @@ FILES = {
         f'<svg xmlns="http://www.w3.org/2000/svg"><script>{SCRIPT}</script><text y="20">Shown</text></svg>'
     ),
 }
-# Adds an element as injected markup would, and says whether what it loads was taken.
+# Adds an element as injected markup would, and returns whether its source was loaded.
 ADD = """([tag, attributes]) => new Promise((done) => {
   const element = Object.assign(document.createElement(tag), attributes);
   element.onload = () => done("loaded");
@@ -61,7 +63,7 @@ PAGES = (
     "/site/-/problems",
     "/site/-/changes",
 )
-# A script that records what a policy blocks, on any page of a browser.
+# Records the violations of a page's content security policy.
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) => {
@@ -71,7 +73,7 @@ document.addEventListener("securitypolicyviolation", (event) => {
 
 
 class Foreign:
-    """Another site, on a host of its own; it notes the addresses and headers of requests."""
+    """Another site on its own host name. It records the URLs and headers of requests."""
 
     def __init__(self) -> None:
         foreign, self.seen = self, list[str]()
@@ -130,14 +132,14 @@ def origin_of(site: Studio) -> str:
 
 
 def open_page(page: Page, address: str) -> None:
-    """Open a page of the studio, and wait until all of it is there."""
+    """Open a page of the studio, and wait until it is completely loaded."""
     page.goto(address)
     page.locator("main h1").wait_for()
     page.locator("main [aria-busy=true], main .loading").first.wait_for(state="detached")
 
 
 def files_of(site: Studio) -> dict[str, str]:
-    """The documents of the site, by the paths of their files."""
+    """Return the contents of the site's document files, by file name."""
     return {path.name: path.read_text() for path in (site.root / "content/notes").iterdir()}
 
 
@@ -154,7 +156,7 @@ def test_uploaded_scripts_do_not_run_in_pages_of_the_server(
         assert page.evaluate(ADD, ["script", added]) == "refused", kind
     assert page.evaluate("import('/uploads/own.js').then(() => 'loaded', () => 'refused')") == "refused"
     assert page.evaluate("typeof hacked") == "undefined"
-    if path != "/docs":  # It has nothing that is secret to style.
+    if path != "/docs":  # The page /docs may load other styles, because it contains no secrets.
         added = {"href": "/uploads/own.css", "rel": "stylesheet"}
         assert page.evaluate(ADD, ["link", added]) == "refused"
     context.close()
@@ -173,7 +175,7 @@ def test_no_page_needs_what_its_policy_blocks(
     assert page.evaluate("violations") == []
     page.goto(f"{origin_of(site)}/")
     assert page.evaluate("violations") == []
-    context = browser.new_context()  # What is blocked is noted.
+    context = browser.new_context()  # A new context, because violations are recorded here.
     context.add_init_script(WATCH)
     watched = context.new_page()
     watched.goto(site.url)
@@ -194,7 +196,8 @@ def test_no_other_site_frames_a_page(
     context.close()
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])  # Of another site, and of the same.
+# "localhost" is a different site for the browser, "127.0.0.1" the same site.
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_other_origins_sign_nobody_in_and_write_nothing(
     site: Studio, foreign: Foreign, entered: Any, browser: Any, host: str
 ) -> None:

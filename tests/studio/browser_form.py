@@ -1,4 +1,4 @@
-"""The form of a document, with a browser: what it writes into the file, and what it does beside others."""
+"""The form of a document, in a browser: what it writes to the file, and how it handles changes by others."""
 
 import json
 import re
@@ -62,7 +62,7 @@ summary: >-
 The body,
 in *Markdown*.
 """
-# What is typed into each field, and what the file says then.
+# The value that is typed into each field, and the resulting lines of the file.
 EDITS = {
     "Title": ("Two", 'title:   "Two"     # in quotes'),
     "Slug": ("two", "slug: two"),
@@ -92,7 +92,9 @@ roles:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site with a type of every kind of attribute, and one without drafts."""
+    """A server of a site with two content types: one has attributes of every type, the other has no
+    drafts.
+    """
     studio = Studio(tmp_path_factory.mktemp("form"))
     define(studio, "sample", ATTRIBUTES, draftAndPublish=True)
     define(studio, "plain", ATTRIBUTES)
@@ -104,7 +106,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 def define(studio: Studio, name: str, attributes: dict[str, Any], **options: Any) -> None:
-    """Add a content type to a site that is not served yet, with a document called `one`."""
+    """Add a content type and a document named `one` to a site whose server has not been started yet."""
     schema = {
         "info": {"singularName": name, "pluralName": f"{name}s", "displayName": name.title()},
         "options": options,
@@ -118,7 +120,7 @@ def define(studio: Studio, name: str, attributes: dict[str, Any], **options: Any
 
 @pytest.fixture(scope="module")
 def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
-    """By path, what the API answers of the documents that tests change, before they do."""
+    """The API's responses for the documents that tests change, by path, before the first change."""
     context = browser.new_context(storage_state=entered)
     found = {path: answer_to(context, site, path) for path in ("samples/one", "plains/one")}
     context.close()
@@ -127,7 +129,9 @@ def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, new_page: Callable[..., Page], answers: dict[str, str]) -> Page:
-    """A page that has signed in, in the time zone of Paris; the documents of `site` are as they were."""
+    """A page in which the owner is signed in, with the time zone of Paris. The documents of `site` are in
+    their initial state.
+    """
     for name in ("sample", "plain"):
         folder = site.root / f"content/{name}s"
         for path in folder.iterdir():
@@ -140,18 +144,18 @@ def form(site: Studio, entered: Any, new_page: Callable[..., Page], answers: dic
 
 
 def open_form(page: Page, site: Studio, path: str) -> None:
-    """Open a page of a document, and wait for its fields."""
+    """Open a document's page, and wait for its fields."""
     page.goto(f"{site.url}/{path}")
     page.locator(".form-field").first.wait_for()
 
 
 def told(page: Page, text: str) -> None:
-    """Wait until the form says something of itself."""
+    """Wait until the form displays a message."""
     page.get_by_role("status").filter(has_text=re.compile(f"^\\s*{re.escape(text)}")).wait_for()
 
 
 def lines_that_changed(before: str, after: str) -> list[str]:
-    """The lines that one text has and another has not, but the timestamps that every write brings."""
+    """Return the lines that are in only one of two texts. Ignore the timestamps that each write sets."""
     old = before.splitlines()
     return [line for line in after.splitlines() if line not in old and not line.startswith("updatedAt:")]
 
@@ -163,7 +167,7 @@ def test_a_save_writes_what_was_edited_and_no_other_line(form: Page, site: Studi
     for label, (text, wanted) in EDITS.items():
         before = path.read_text()
         form.get_by_label(label, exact=True).fill(text)
-        told(form, "One field is not saved")  # What was said of the save before is gone.
+        told(form, "One field is not saved")  # The message about the previous save has disappeared.
         form.keyboard.press("Control+s")
         told(form, "Saved")
         after = path.read_text()
@@ -225,7 +229,7 @@ def test_what_breaks_a_rule_is_told_at_its_field(form: Page, site: Studio) -> No
     title.fill("")
     count.fill("3")
     form.keyboard.press("Control+s")
-    told(form, "Saved as a draft")  # A draft may be begun.
+    told(form, "Saved as a draft")  # A draft can be created.
     form.get_by_role("button", name="Publish").click()
     told(form, "One field is invalid")
     expect(error).to_have_text("Is required")
@@ -324,7 +328,7 @@ def test_of_a_new_document_nothing_is_edited_before_somebody_does(form: Page, si
     expect(form.get_by_role("button", name="Save draft")).to_be_enabled()
     expect(form.locator(".actions-told")).to_have_text("")
     form.get_by_label("Title").first.fill("Marsh")
-    told(form, "2 fields are not saved")  # its slug as well
+    told(form, "2 fields are not saved")  # the second one is the slug
     form.get_by_label("Title").first.fill("")
     form.get_by_label("Slug").fill("")
     form.get_by_role("link", name="Tags", exact=False).first.click()
@@ -334,7 +338,7 @@ def test_of_a_new_document_nothing_is_edited_before_somebody_does(form: Page, si
 def test_a_document_is_made_duplicated_and_deleted(form: Page, site: Studio) -> None:
     folder = site.root / "content/samples"
     more = form.get_by_role("button", name="More", exact=True)
-    missing: list[str] = []  # what a browser logs as an error
+    missing: list[str] = []  # URLs of responses with status 404, which the browser would log as errors
     form.on("response", lambda answer: missing.append(answer.url) if answer.status == 404 else None)
     open_form(form, site, "sample/-/new")
     form.get_by_label("Title").fill("Là & où")
@@ -422,7 +426,7 @@ def test_a_late_answer_does_not_say_that_the_server_is_back(form: Page, site: St
     form.route(re.compile(r":\d+/presence/"), lambda route: asked.append(route))
     open_form(form, site, "plain/one")
     form.get_by_label("Title").fill("Typed")
-    until(lambda: form.evaluate("1") == 1 and bool(asked))  # which lets playwright hear of the request
+    until(lambda: form.evaluate("1") == 1 and bool(asked))  # lets Playwright process the request
     form.context.set_offline(True)
     form.keyboard.press("Control+s")
     told(form, UNREACHED)
@@ -499,7 +503,7 @@ def test_what_is_typed_while_a_document_is_made_stays(form: Page, site: Studio) 
         waiting.append(route)
 
     def let_go() -> None:
-        until(lambda: form.evaluate("1") == 1 and bool(waiting))  # which lets playwright hear of the request
+        until(lambda: form.evaluate("1") == 1 and bool(waiting))  # lets Playwright process the request
         waiting.pop().continue_()
 
     open_form(form, site, "plain/-/new")

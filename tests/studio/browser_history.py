@@ -1,4 +1,4 @@
-"""The history of documents, with a browser: what versions changed, and earlier values back again."""
+"""The history of documents, in a browser: what each version changed, and how to restore earlier values."""
 
 import json
 import re
@@ -75,7 +75,7 @@ roles:
 
 
 def commit(root: Path, day: int, message: str, author: str) -> str:
-    """Commit all of a site as somebody, on a day of October 2024."""
+    """Commit all changes as the given author, on a day in October 2024."""
     git(root, "add", "-A")
     at = f"2024-10-{day:02d}T09:00:00Z"
     git(
@@ -91,7 +91,7 @@ def commit(root: Path, day: int, message: str, author: str) -> str:
 
 
 def make(folder: Path) -> Studio:
-    """A site in a git repository, with documents that several people have changed."""
+    """Return a site in a git repository, in which several people have changed the documents."""
     studio = Studio(folder)
     for name, drafts in (("note", False), ("essay", True)):
         schema = {
@@ -114,7 +114,7 @@ def make(folder: Path) -> Studio:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of that site, in which the owner of the machine may sign in."""
+    """A server of the site that `make` returns."""
     studio = make(tmp_path_factory.mktemp("history"))
     for name in ("note", "essay"):
         (studio.root / f"content/{name}s/tides.md").write_text(FIRST)
@@ -129,7 +129,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="module")
 def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
-    """By path, what the API answers of the documents that tests change, before they do."""
+    """The API's responses for the documents that tests change, by path, before the first change."""
     context = browser.new_context(storage_state=entered)
     paths = [f"{name}s/tides{query}" for name in ("note", "essay") for query in ("", "?status=draft")]
     found = {path: answer_to(context, site, path) for path in paths}
@@ -139,7 +139,7 @@ def answers(site: Studio, entered: Any, browser: Any) -> dict[str, str]:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, answers: dict[str, str], new_page: Callable[..., Page]) -> Page:
-    """A page that has signed in; the documents of `site` are as they were committed."""
+    """A page in which the owner is signed in. The documents of `site` are as in the last commit."""
     git(site.root, "reset", "-q", "--hard", "main")
     git(site.root, "clean", "-qfd", "content")
     page = new_page(storage_state=entered)
@@ -148,7 +148,7 @@ def form(site: Studio, entered: Any, answers: dict[str, str], new_page: Callable
 
 
 def open_history(page: Page, site: Studio, path: str) -> Any:
-    """Open a document with the panel of its history; returns the panel, once it has its versions."""
+    """Open a document with its history panel. Return the panel once it lists the versions."""
     open_form(page, site, f"{path}?panel=history")
     panel = page.get_by_role("complementary", name="History")
     panel.get_by_role("list", name="Versions").wait_for()
@@ -156,12 +156,12 @@ def open_history(page: Page, site: Studio, path: str) -> Any:
 
 
 def version(panel: Any, text: str) -> Any:
-    """The button of a version in the panel."""
+    """Return the button for a version in the panel."""
     return panel.get_by_role("list", name="Versions").get_by_role("button").filter(has_text=text)
 
 
 def change(panel: Any, label: str) -> Any:
-    """What a comparison shows of a field."""
+    """Return the part of a comparison that shows a field."""
     return panel.get_by_role("group", name=label, exact=True)
 
 
@@ -201,7 +201,7 @@ def test_a_version_shows_what_it_changed(form: Page, site: Studio) -> None:
 
 
 def choose(panel: Any, label: str, text: str) -> None:
-    """Choose a version to be compared."""
+    """Select a version to compare."""
     chooser = panel.get_by_role("combobox", name=label)
     chooser.select_option(chooser.locator("option").filter(has_text=text).get_attribute("value"))
 
@@ -220,7 +220,8 @@ def test_any_two_versions_are_compared(form: Page, site: Studio) -> None:
     title = change(panel, "Title")
     expect(title.locator("del, ins")).to_have_text(["Second", "Third"])
     choose(panel, "Compare", "Ada")
-    expect(title.locator("del, ins")).to_have_text(["Tides", "Second title"])  # the older one at the left
+    # The older version is on the left.
+    expect(title.locator("del, ins")).to_have_text(["Tides", "Second title"])
     choose(panel, "with", "Bo")
     title.wait_for(state="detached")
     expect(change(panel, "Body").locator("del, ins")).to_have_text(["a", "each"])
@@ -271,7 +272,7 @@ def test_a_field_is_put_back_as_unsaved_work(form: Page, site: Studio) -> None:
         "knots.png",
         ["The first part."],
     )
-    assert "secret: kept" in written  # of a component that stays, what nobody is shown
+    assert "secret: kept" in written  # the private value of a component that remains
 
 
 def test_what_is_typed_is_never_replaced_without_a_word(form: Page, site: Studio) -> None:
@@ -370,11 +371,12 @@ def test_who_may_not_restore_puts_fields_back_alone(site: Studio, new_page: Call
     version(panel, "Ada").click()
     change(panel, "Body").get_by_role("button", name="Use the older value").wait_for()
     expect(panel.get_by_role("button", name="Restore this version")).to_have_count(0)
-    expect(change(panel, "Tags")).to_have_count(0)  # It may not find what they lead to.
+    # The user has no permission to find the targets of the relation.
+    expect(change(panel, "Tags")).to_have_count(0)
 
 
 def come_in(page: Page, site: Studio, name: str) -> Page:
-    """A page in which a user has signed in."""
+    """Sign in as a user, and return the page."""
     page.goto(site.url)
     sign_in(page, name)
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
@@ -405,7 +407,7 @@ def test_a_past_state_says_so_and_offers_nothing_that_writes(
         page.goto(f"{past.url}/note")
         page.get_by_role("link", name="Tides", exact=True).click()
         page.get_by_role("textbox", name="Title").wait_for()
-        expect(page.get_by_role("radio", name="Yes", exact=True)).to_be_checked()  # as it was
+        expect(page.get_by_role("radio", name="Yes", exact=True)).to_be_checked()  # as in that version
         page.get_by_role("button", name="History", exact=True).wait_for()
         buttons = page.get_by_role("main").get_by_role("button").all_inner_texts()
         assert not {"Save", "Delete", "Publish", "Duplicate"} & set(buttons)

@@ -1,4 +1,4 @@
-"""Values of documents, schemas, files and settings run no script, on any page that shows them."""
+"""Script injection: values in documents, schemas, files and settings must not run scripts on any page."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ NOTE = {
     "one": "one",
     "parts": [{"label": MARKUP}],
     "picture": "shown.png",
-    MARKUP: MARKUP,  # a key that the schema does not have
+    MARKUP: MARKUP,  # a key without an attribute in the schema
 }
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489"
@@ -59,7 +59,7 @@ FILES = {
         {"name": MARKUP, "alternativeText": MARKUP, "caption": MARKUP}
     ),
 }
-# What a page shows, also in fields.
+# Returns the text on a page, including the values of its fields.
 SHOWN = """document.documentElement.innerText
   + [...document.querySelectorAll("input, textarea")].map((e) => e.value)"""
 STUDIO_PAGES = (
@@ -79,7 +79,7 @@ STUDIO_PAGES = (
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A site in which every value is an attack."""
+    """A server of a site in which every value is an attack."""
     made = Studio(tmp_path_factory.mktemp("injection"), files=FILES)
     (made.root / "content/uploads/shown.png").write_bytes(PNG)
     git(made.root, "init", "-q")
@@ -98,9 +98,10 @@ def entered(site: Studio, browser: Any) -> Any:
 
 
 def assert_nothing_ran(page: Page) -> None:
-    """No script has run, and no link or picture would run one."""
+    """Assert that no script has run, and that no link or picture would run one."""
     until(lambda: "hacked=1" in page.evaluate(SHOWN))
-    page.evaluate("new Promise((done) => setTimeout(done, 300))")  # A script that got in runs meanwhile.
+    # If a script was injected, it runs during this time.
+    page.evaluate("new Promise((done) => setTimeout(done, 300))")
     assert page.evaluate("typeof hacked") == "undefined"
     addresses = page.evaluate(
         "[...document.querySelectorAll('[href], [src], [action]')].map((e) => e.href || e.src || e.action)"

@@ -1,4 +1,6 @@
-"""The studio without a pointer: everything is reached and done by keys, and the focus is never lost."""
+"""Keyboard operation of the studio: everything can be reached and done with keys, and the focus is never
+lost.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -60,7 +62,7 @@ FOCUS = """() => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site that has every way of editing, and an editor."""
+    """A server of a site with every kind of input, and with a user who is an editor."""
     studio = Studio(tmp_path_factory.mktemp("keyboard"), files=FILES)
     add_user(studio, "ann", "editor")
     studio.start()
@@ -70,7 +72,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def paper(site: Studio) -> Path:
-    """The document that is edited, as it was."""
+    """The document that tests edit, in its initial state."""
     path = site.root / "content/papers/one.md"
     path.write_text(PAPER)
     path.with_name("one.draft.md").unlink(missing_ok=True)
@@ -79,7 +81,7 @@ def paper(site: Studio) -> Path:
 
 @pytest.fixture
 def page(site: Studio, new_page: Callable[..., Page]) -> Page:
-    """A page in which ann has signed in, by keys."""
+    """A page in which the user ann has signed in by keyboard."""
     page = new_page()
     page.goto(site.url)
     page.get_by_label("E-mail address or user name").wait_for()
@@ -93,7 +95,7 @@ def page(site: Studio, new_page: Callable[..., Page]) -> Page:
 
 
 def to(page: Page, wanted: Any, key: str = "Tab") -> None:
-    """Go to something by Tab; the focus is seen on the way, and nowhere lost."""
+    """Press Tab until an element has the focus. The focus must never be lost on the way."""
     wanted.wait_for()
     for _ in range(120):
         if wanted.evaluate("one => one === document.activeElement"):
@@ -104,7 +106,7 @@ def to(page: Page, wanted: Any, key: str = "Tab") -> None:
 
 
 def is_kept(page: Page) -> None:
-    """The focus is on something that can be seen, now or soon."""
+    """Wait until the focus is on a visible element."""
     until(lambda: page.evaluate(FOCUS) == "", 10)
 
 
@@ -132,7 +134,7 @@ def test_every_kind_of_field_is_edited_saved_and_published(page: Page, paper: Pa
             to(page, page.locator("#field-body.cm-content"))
             page.keyboard.press("Control+Home")
             page.keyboard.type("Typed. ")
-            page.keyboard.press("Escape")  # after which Tab leaves the editor
+            page.keyboard.press("Escape")  # Tab then leaves the editor.
             page.keyboard.press("Tab")
     to(page, page.get_by_label("Day"))
     page.keyboard.type("02292024")
@@ -235,6 +237,6 @@ def test_a_deletion_leaves_the_focus_on_the_list(page: Page, site: Studio) -> No
     page.keyboard.press("Enter")
     page.get_by_role("rowheader", name="A gone one").wait_for(state="detached")
     is_kept(page)
-    page.keyboard.press("Enter")  # on Undo
+    page.keyboard.press("Enter")  # The Undo button has the focus.
     page.get_by_role("rowheader", name="A gone one").wait_for()
     is_kept(page)

@@ -1,4 +1,6 @@
-"""A list of 10,000 documents is searched, and a form of 60 fields makes only the editors that are seen."""
+"""Large sites in the studio: search a list of 10,000 documents, and load only the visible editors of 60
+fields.
+"""
 
 import json
 from collections.abc import Callable
@@ -18,7 +20,7 @@ EDITED |= {f"line{number}": {"type": "string"} for number in range(40)}
 
 
 def add_articles(studio: Studio) -> None:
-    """Add many articles to a site that is not served yet; one in ten is a draft."""
+    """Add many articles to a site whose server has not been started yet. One article in ten is a draft."""
     for number in range(MANY):
         values = f"title: Sounding {number}\nslug: sounding-{number}\nauthor: nell-trevanion"
         name = f"{number}.draft.md" if number % 10 == 0 else f"{number}.md"
@@ -26,7 +28,9 @@ def add_articles(studio: Studio) -> None:
 
 
 def define_edited(studio: Studio) -> None:
-    """Add a type of 60 attributes, 20 of them for editors, and its document `one` that has much in those."""
+    """Add a content type with 60 attributes, 20 of which have editors, and its document `one` with long
+    values.
+    """
     define(studio, "edited", EDITED)
     texts = {name: "Long foretold, *long last*.\n\n" * 200 for name in EDITED if name.startswith("text")}
     data = {name: {"some": list(range(300))} for name in EDITED if name.startswith("data")}

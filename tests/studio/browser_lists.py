@@ -1,4 +1,6 @@
-"""The lists of the studio, with a browser: what they show, and that their addresses say all of it."""
+"""The lists of the studio, in a browser: what they show, and that the URL contains all of a list's
+settings.
+"""
 
 import re
 from collections.abc import Callable
@@ -10,24 +12,29 @@ from tests.waiting import until
 
 
 def titles(page: Page) -> list[str]:
-    """The titles of a list that has what it has asked for; of what it is about to ask it knows nothing."""
+    """Return the titles in a list, once the list has loaded.
+
+    If the list is about to send another request, the result may be outdated.
+    """
     is_shown(page)
     return list(page.get_by_role("rowheader").all_inner_texts())
 
 
 def shows(page: Page, wanted: list[str]) -> None:
-    """Wait until a list has just these titles, in this order."""
+    """Wait until a list shows exactly the given titles in this order."""
     until(lambda: titles(page) == wanted)
 
 
 def shows_some(page: Page, found: set[str], everything: list[str]) -> list[str]:
-    """Wait until a list has some titles, but not all that there are; what it has then."""
+    """Wait until a list shows at least the titles in `found`, but not all in `everything`. Return its
+    titles.
+    """
     until(lambda: found <= set(titles(page)) < set(everything))
     return titles(page)
 
 
 def add_filter(page: Page, attribute: str, condition: str, value: str | None = None) -> None:
-    """Add a filter to a list whose form for it is open."""
+    """Add a filter to a list. The form for filters must be open."""
     page.get_by_label("Attribute").select_option(label=attribute)
     page.get_by_label("Condition").select_option(label=condition)
     field = page.get_by_label("Value", exact=True)
@@ -63,7 +70,7 @@ def test_an_answer_that_is_late_does_not_replace_a_later_one(page: Page, studio:
     page.route(early, lambda route: held.append(route))
     field = page.get_by_role("searchbox")
     field.fill("fo")
-    until(lambda: page.evaluate("1") == 1 and bool(held))  # which lets playwright hear of the request
+    until(lambda: page.evaluate("1") == 1 and bool(held))  # lets Playwright process the request
     field.fill("harbour")
     shows(page, ["Harbours"])
     held.pop().continue_()
@@ -128,7 +135,7 @@ def test_a_filter_has_several_values(page: Page, studio: Studio) -> None:
     everything = titles(page)
     page.get_by_role("button", name="Filter", exact=True).click()
     choose_filter(page, "Colour", "is one of")
-    page.get_by_role("button", name="Add filter").click()  # nothing is chosen yet
+    page.get_by_role("button", name="Add filter").click()  # no attribute has been selected yet
     page.get_by_label("amber").check()
     page.get_by_label("rust").check()
     page.get_by_role("button", name="Add filter").click()

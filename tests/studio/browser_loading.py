@@ -1,4 +1,4 @@
-"""Nothing moves while a page of the studio loads."""
+"""Layout shifts: nothing may move while a page of the studio loads."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ PAGES = {
     "form of 60 fields": "large/one",
 }
 KINDS = ("string", "text", "integer", "date", "boolean", "enumeration")
-MOST_MOVED = 0.01  # of a page, in the units of the browser; 0.1 is called good
+MOST_MOVED = 0.01  # the maximum layout shift score of a page; browsers regard 0.1 as good
 WATCH = """
 window.moved = [];
 new PerformanceObserver((list) => list.getEntries().forEach((entry) => moved.push([entry.value,
@@ -27,7 +27,7 @@ new PerformanceObserver((list) => list.getEntries().forEach((entry) => moved.pus
 
 
 def define_large(studio: Studio) -> None:
-    """Add a type of 60 attributes that need no editors, and its document `one`."""
+    """Add a content type with 60 attributes that do not need editors, and its document `one`."""
     many: dict[str, dict[str, Any]] = {}
     for number in range(60):
         kind = KINDS[number % len(KINDS)]
@@ -37,7 +37,7 @@ def define_large(studio: Studio) -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of the repository's site, and of a type of 60 attributes."""
+    """A server of the repository's example site, with an additional content type that has 60 attributes."""
     studio = Studio(tmp_path_factory.mktemp("speed"))
     define_large(studio)
     studio.start()
@@ -47,14 +47,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def watched(entered: Any, new_page: Callable[..., Page]) -> Page:
-    """A page that has signed in, and notes what moves."""
+    """A page in which the owner is signed in, and which records layout shifts."""
     page = new_page(storage_state=entered)
     page.add_init_script(WATCH)
     return page
 
 
 def loaded(page: Page, site: Studio, path: str) -> None:
-    """Load a page, until it has what it waits for, and a while longer."""
+    """Load a page, and wait until it is complete and then a little longer."""
     page.goto(f"{site.url}/{path}".rstrip("/"))
     page.locator("main h1").wait_for()
     page.locator("[aria-busy=true]").wait_for(state="detached")

@@ -1,4 +1,4 @@
-"""The studio while its server is stopped, and once it is there again, with a browser."""
+"""The studio while its server is stopped, and after the server has been restarted."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from tests.waiting import until
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server that tests stop and start again on the same port."""
+    """A server that tests stop and restart on the same port."""
     made = Studio(tmp_path_factory.mktemp("network"))
     made.start()
     yield made
@@ -27,7 +27,7 @@ def entered(own: Studio, browser: Any) -> Any:
 
 @pytest.fixture
 def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Callable[[str], Page]:
-    """Opens a page of the studio."""
+    """A function that opens a page of the studio."""
 
     def opened(path: str) -> Page:
         page = new_page(storage_state=entered)
@@ -39,11 +39,11 @@ def open_page(own: Studio, entered: Any, new_page: Callable[..., Page]) -> Calla
     return opened
 
 
-# Another version of the page's files, by which the server calls them.
+# Another version of the studio. The server uses the version in the URLs of the studio's files.
 OTHER_VERSION = "0123456789abcdef"
 BROKEN = "The server is up, but the browser could not load part of this page."
 UPDATED = f"from server.api.studio import routes; routes._version = lambda: {OTHER_VERSION!r}"
-# How far the words of a note are from the frame of the input that it is about.
+# The horizontal distance between the text of a note and the border of its input.
 FROM_FRAME_PX = """(note) => {
   const words = document.createRange();
   words.selectNodeContents(note);
@@ -179,7 +179,7 @@ def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(
     requested: list[str] = []
     page.route("**/site/changes-page.js", lambda route: held.append(route))
     go_to(page, "Changes")
-    until(lambda: page.evaluate("1") == 1 and bool(held))  # which lets playwright hear of the request
+    until(lambda: page.evaluate("1") == 1 and bool(held))  # lets Playwright process the request
     stop(own.process)
     try:
         held.pop().abort()
@@ -190,7 +190,7 @@ def test_a_page_whose_import_broke_off_is_shown_when_the_server_is_back(
         own.start()
     page.get_by_role("heading", level=1, name="Changes").wait_for()
     assert page.evaluate("document.body.dataset.loaded") == "before"
-    assert "changes-page.js?again=1" in requested  # Not every browser would request the first address again.
+    assert "changes-page.js?again=1" in requested  # Some browsers would not request the first URL again.
 
 
 def test_a_page_that_an_import_of_an_import_has_broken_reloads_itself(
@@ -200,7 +200,8 @@ def test_a_page_that_an_import_of_an_import_has_broken_reloads_itself(
     page.evaluate("document.body.dataset.loaded = 'before'")
     page.route("**/site/difference.js", lambda route: route.abort())
     go_to(page, "Changes")
-    page.get_by_text(BROKEN).wait_for()  # as it is after the reload, which is not repeated
+    # The message also appears after the reload, because the page is reloaded only once.
+    page.get_by_text(BROKEN).wait_for()
     expect(page.locator("body[data-loaded]")).to_have_count(0)
     page.unroute_all()
     page.get_by_role("button", name="Reload the page").click()
@@ -219,13 +220,15 @@ def test_a_part_that_is_broken_leaves_what_was_typed(open_page: Callable[[str], 
 
 
 def files_of(page: Page, version: str) -> Any:
-    """The script of a page, if it is of a version."""
+    """Return the page's script element, if the script has the given version."""
     return page.locator(f"script[src*='/-/{version}/']")
 
 
 @pytest.fixture
 def update(own: Studio) -> Iterator[Callable[[Page], None]]:
-    """Replaces the server by one of another version, when a page has noticed that it was stopped."""
+    """A function that stops the server and, once a page has noticed this, starts a server of another
+    version.
+    """
 
     def updated(page: Page) -> None:
         expect(files_of(page, OTHER_VERSION)).to_have_count(0)

@@ -1,4 +1,4 @@
-"""What is ordered by dragging, and that the file changes in the lines that moved alone."""
+"""Sorting by dragging: in the file, only the moved lines may change."""
 
 import difflib
 from collections.abc import Callable, Iterator
@@ -53,13 +53,13 @@ FILES = {
     "content/papers/one.md": PAPER,
     "site.yaml": "name: Papers\n",
 }
-# By attribute: which item is dragged to which, and how many lines then stand elsewhere.
+# By attribute: the dragged item, the position where it is dropped, and the number of lines that move.
 MOVES = {"tags": (2, 0, 1), "sections": (0, 1, 1), "zone": (1, 0, 2), "pictures": (1, 0, 1)}
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site that has everything that has an order."""
+    """A server of a site with every attribute that has an order."""
     studio = Studio(tmp_path_factory.mktemp("order"), files=FILES)
     studio.start()
     yield studio
@@ -67,7 +67,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 
 def moved(before: str, after: str) -> tuple[set[str], set[str]]:
-    """The lines that are gone from where they were, and those that are new there."""
+    """Return the lines that were removed from their place, and the lines that were added."""
     lines = list(difflib.ndiff(before.splitlines(), after.splitlines()))
     timestamps = ("updatedAt:", "createdAt:")
     gone = {line[2:] for line in lines if line.startswith("- ")}

@@ -1,4 +1,4 @@
-"""Every page of the studio: whether everybody can use it, how it looks, that nothing moves while it loads."""
+"""Every page of the studio: accessibility, screenshots, and no layout shifts while loading."""
 
 import os
 import re
@@ -13,14 +13,14 @@ from PIL import Image
 
 from tests.studio.conftest import FIGURES, HERE, Page, Studio, expect
 
-# What is shown at each address, and the name of its figure; "" for none.
+# The content at each URL, and the name of its screenshot. An empty name means no screenshot.
 PAGES = {"": "home", "/article": "list", "/home": "", "/nothing": "", "/tag/there/is/no/such/page": ""}
 SIZES = {"wide": (1280, 800), "narrow": (320, 640)}
 SHOWN = {"wide": "", "narrow": "-320"}
 
 
 def is_shown(page: Page) -> None:
-    """Wait until a page has all that it shows."""
+    """Wait until a page is completely loaded."""
     page.locator("main h1").wait_for()
     page.wait_for_load_state("networkidle")
     page.locator("[aria-busy=true]").wait_for(state="detached")
@@ -49,7 +49,7 @@ def test_everybody_can_use_it(
 
 
 def picture(page: Page, name: str) -> None:
-    """Take a picture; with FIGURES=write in the environment it becomes one of docs/studio.md."""
+    """Take a screenshot. With the environment variable FIGURES=write, update the figure in docs/studio.md."""
     made = BytesIO()
     shown = Image.open(BytesIO(page.screenshot())).convert("RGB")
     shown.quantize(256, dither=Image.Dither.NONE).save(made, "PNG", optimize=True)
@@ -80,13 +80,13 @@ def test_a_keyboard_is_enough(page: Page, studio: Studio) -> None:
     page.get_by_role("link", name=re.compile("^Articles")).focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", level=1, name="Articles").wait_for()
-    # What a screen reader reads next; it has the focus a moment after it is shown.
+    # A screen reader continues at the focused heading. It gets the focus shortly after it has appeared.
     expect(page.get_by_role("heading", level=1, name="Articles")).to_be_focused()
     expect(page).to_have_title("Articles · Slack Water")
 
 
 def hold(page: Page, module: str) -> list[Any]:
-    """Keep a module from a page; what asks for it, to be continued."""
+    """Hold back the responses for a module of the page. Return the list of the requests that are waiting."""
     held: list[Any] = []
     page.route(f"**/-/*/{module}", lambda route: held.append(route))
     return held

@@ -1,4 +1,4 @@
-"""The palette of the studio, and its themes, with a browser."""
+"""The command palette of the studio, and its color themes, in a browser."""
 
 import re
 from collections.abc import Callable
@@ -56,7 +56,7 @@ def test_nothing_is_found_once_the_search_has_answered(page: Page, studio: Studi
     page.get_by_role("button", name="Go to").click()
     page.keyboard.type("qqzzxx")
     page.get_by_text("Searching…").wait_for()
-    until(lambda: page.evaluate("1") and held != [])  # evaluating lets Playwright call the route
+    until(lambda: page.evaluate("1") and held != [])  # evaluating lets Playwright call the route's handler
     assert not page.get_by_text("No results").is_visible()
     held[-1].continue_()
     page.get_by_text("No results").wait_for()

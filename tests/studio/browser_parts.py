@@ -1,4 +1,6 @@
-"""What a form has of other documents, with a browser: relations, files, components and locales."""
+"""The parts of a form that involve other documents or parts, in a browser: relations, files, components and
+locales.
+"""
 
 import json
 import re
@@ -36,7 +38,7 @@ GIVE = """([field, how, bytes]) => {
   document.querySelector(`#${field} .media`).dispatchEvent(made);
 }"""
 
-# A component whose attributes are called what the parts of a field are.
+# The attributes of this component have the same names as properties of a field.
 SIGN = {
     "info": {"displayName": "Sign"},
     "attributes": {name: {"type": "string"} for name in ("label", "hint", "error", "entry")},
@@ -50,7 +52,7 @@ WORDED = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of the repository's site, which tests change."""
+    """A server of the repository's example site, which tests change."""
     studio = Studio(tmp_path_factory.mktemp("parts"))
     write(studio.root, WORDED)
     studio.start()
@@ -60,12 +62,12 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
-    """A page that has signed in."""
+    """A page in which the owner is signed in."""
     return new_page(storage_state=entered)
 
 
 def hand_made(page: Page, site: Studio, text: str) -> Path:
-    """The file of a draft of an article, which the server knows as it is."""
+    """Write the file of a draft article. Return its path once the server has loaded the file."""
     path = site.root / "content/articles/hand-made.draft.md"
     for earlier in path.parent.glob("hand-made.*"):
         earlier.unlink()

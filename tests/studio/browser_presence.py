@@ -1,4 +1,6 @@
-"""Two people at one document: each sees who else is there, and in which field."""
+"""Presence: two people open the same document, and each sees the other person and the field that they are
+in.
+"""
 
 import json
 import os
@@ -30,7 +32,7 @@ roles:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of two workers, of a site with two editors and a reader."""
+    """A server with two workers. Its site has two editors and a reader."""
     studio = Studio(tmp_path_factory.mktemp("presence"), "--workers=2")
     (studio.root / "content-types/components/shared").mkdir(parents=True, exist_ok=True)
     (studio.root / "content-types/components/shared/section.json").write_text(json.dumps(SECTION))
@@ -47,7 +49,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def enter(site: Studio, new_page: Callable[..., Page]) -> Callable[..., Page]:
-    """Open a document in a browser of somebody's own."""
+    """A function that opens a document in a new browser context as a given user."""
 
     def enter(name: str, document: str = "paper/one", **options: Any) -> Page:
         page = new_page(**options)
@@ -64,7 +66,7 @@ def people(page: Page) -> Any:
 
 
 def field(page: Page, label: str) -> Any:
-    """What is said beside the label of a field of who is in it."""
+    """Return the note next to a field's label that shows who is in the field."""
     return (
         page.locator(".form-field").filter(has=page.get_by_text(label, exact=True)).locator(".field-people")
     )
@@ -79,7 +81,7 @@ def test_each_sees_who_else_is_there_and_in_which_field(enter: Callable[..., Pag
     field(ben, "Summary").get_by_text("ann.lee is here").wait_for()
     expect(field(ben, "Title")).to_have_count(0)
     expect(people(ben).first).to_have_attribute("title", re.compile("in Summary"))
-    ben.get_by_label("Summary").focus()  # where somebody is already
+    ben.get_by_label("Summary").focus()  # Another user is already in this field.
     ben.get_by_text("ann.lee is also editing this field").wait_for(state="attached")
     ann.get_by_label("Title").focus()
     field(ben, "Title").get_by_text("ann.lee is here").wait_for()
@@ -100,7 +102,7 @@ def test_several_tabs_are_one_person_and_a_closed_one_leaves(
     field(ann, "Title").get_by_text("ben is here").wait_for()
     expect(people(ann)).to_have_count(1)
     for page in (ben, second):
-        expect(people(page)).to_have_count(1)  # ann, and not oneself
+        expect(people(page)).to_have_count(1)  # only ann: one's own name is not shown
     second.close()
     field(ann, "Title").wait_for(state="detached")
     ben.close()

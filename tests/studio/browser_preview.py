@@ -1,4 +1,6 @@
-"""The preview beside a form, with a browser and a front end of another origin, as those for Strapi are."""
+"""The preview next to a form, in a browser. The front end has another origin, as front ends for Strapi
+have.
+"""
 
 import json
 import threading
@@ -43,7 +45,7 @@ ONE = {
 
 
 class Front:
-    """A server of the front end's one page, which may be made another."""
+    """A server for the only page of the front end. A test may replace the page."""
 
     def __init__(self) -> None:
         front, self.text = self, ""
@@ -78,7 +80,7 @@ def front() -> Iterator[Front]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, front: Front) -> Iterator[Studio]:
-    """A server of a site whose stories have previews."""
+    """A server of a site whose stories have a preview."""
     studio = Studio(tmp_path_factory.mktemp("preview"))
     for name, plural, attributes in (("story", "stories", STORY), ("writer", "writers", WRITER)):
         schema = {
@@ -101,7 +103,7 @@ def site(tmp_path_factory: pytest.TempPathFactory, front: Front) -> Iterator[Stu
 
 
 def write_story(studio: Studio) -> None:
-    """The story `one` and its author, as they are at first."""
+    """Write the story `one` and its author in their initial state."""
     stories = studio.root / "content/stories"
     for path in stories.iterdir():
         path.unlink()
@@ -112,12 +114,12 @@ def write_story(studio: Studio) -> None:
 
 @pytest.fixture(scope="module")
 def entered(site: Studio, browser: Any) -> Any:
-    """The state of a browser in which the owner of `site` has signed in."""
+    """The browser state in which the owner of `site` is signed in."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.entrance)
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
-    # A frame that is not scaled: playwright can't click in others.
+    # With this setting, the preview is not scaled. Playwright can't click in a scaled frame.
     page.evaluate("localStorage['bifolio.preview.device'] = 'Phone'")
     state = context.storage_state()
     context.close()
@@ -126,7 +128,7 @@ def entered(site: Studio, browser: Any) -> Any:
 
 @pytest.fixture
 def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
-    """The form of the story, with its preview beside it, in a browser that has signed in."""
+    """The form of the story with its preview next to it, in a browser in which the owner is signed in."""
     write_story(site)
     page = new_page(storage_state=entered)
     until(lambda: page.request.get(f"{site.url[:-7]}/access").ok)
@@ -135,14 +137,14 @@ def form(site: Studio, entered: Any, new_page: Callable[..., Page]) -> Page:
 
 
 def shown(page: Page) -> Any:
-    """The page in the frame, once the studio has given it its script."""
+    """Return the page in the frame, once the studio has injected its script."""
     frame = page.frame_locator(".preview-frame")
     frame.locator("h1[data-strapi-source]").wait_for()
     return frame
 
 
 def focused(page: Page) -> str:
-    """The id of the element that has the focus."""
+    """Return the id of the element that has the focus."""
     return str(page.evaluate("document.activeElement.id"))
 
 
@@ -156,13 +158,13 @@ def test_it_is_shown_as_wide_as_a_phone_a_tablet_and_a_desktop(form: Page) -> No
         assert box
         assert panel
         assert box["x"] >= panel["x"] - 1
-        assert box["x"] + box["width"] <= panel["x"] + panel["width"] + 1  # It is scaled to fit.
+        assert box["x"] + box["width"] <= panel["x"] + panel["width"] + 1  # The preview is scaled to fit.
     form.reload()
     shown(form)
     expect(form.get_by_role("button", name="Desktop", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
-# What the studio's page does a moment after it was shown is late, as on a loaded machine.
+# Delays what the studio's page does after rendering, as on a busy machine.
 LATE = """
 const [soon, later] = [requestAnimationFrame, setTimeout];
 window.requestAnimationFrame = (act) => later(() => soon(act), 800);
@@ -295,7 +297,7 @@ def test_what_is_typed_is_shown_at_once_and_what_is_saved_from_the_server(form: 
     until(lambda: frame.locator("#rendered").inner_text() != before)
     until(lambda: frame.locator("h1").inner_text() == "Two")
     frame.locator("h1[data-strapi-source]").wait_for()
-    assert frame.locator("body").get_attribute("data-scripts") == "1"  # It was not loaded again.
+    assert frame.locator("body").get_attribute("data-scripts") == "1"  # The page was not loaded again.
 
 
 def test_what_others_change_is_shown(form: Page, site: Studio) -> None:
@@ -358,7 +360,7 @@ def test_a_hostile_page_can_do_nothing(form: Page, front: Front, site: Studio) -
         assert tried == ["SecurityError"] * 2
         form.get_by_label("Summary").focus()
         frame.locator("html").evaluate("() => ask('documentId=one&path=title&model=api::story.story')")
-        frame.locator("h1").click()  # Nothing that it says names a field.
+        frame.locator("h1").click()  # None of the page's messages identifies a field.
         form.get_by_text("The part you clicked").wait_for()
         expect(form).to_have_url(f"{site.url}/story/one?panel=preview")
         assert not focused(form).startswith("field-title")
@@ -377,7 +379,7 @@ def test_only_the_frame_is_heard_by_the_studio_and_only_the_studio_by_the_page(f
     frame.locator("html").evaluate("(_, said) => postMessage(said, '*')", typed)
     form.get_by_label("Title", exact=True).fill("Two")
     until(lambda: frame.locator("h1").inner_text() == "Two")
-    assert focused(form) == "field-title"  # By the typing here alone.
+    assert focused(form) == "field-title"  # Only because of the typing above.
 
 
 def test_a_page_of_this_server_is_framed_as_nobodys(form: Page, site: Studio) -> None:
@@ -410,7 +412,7 @@ def test_everybody_can_use_it(
         shown(page)
         check_access(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-    frame = shown(page)  # It covers the form, and makes room for it.
+    frame = shown(page)  # The preview covers the form, and closes when a field is chosen.
     frame.locator(".part").nth(1).evaluate(
         "e => { focus(); e.dispatchEvent(new MouseEvent('dblclick', {bubbles: true, composed: true})) }"
     )

@@ -1,4 +1,4 @@
-"""Attributes whose values nobody is shown, with a browser: they stay, are replaced, and are cleared."""
+"""Private attributes, whose values are never displayed, in a browser: they are kept, replaced or cleared."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -59,7 +59,7 @@ drawer:
 createdAt: 2024-01-22T08:00:00.000Z
 updatedAt: 2024-01-22T08:00:00.000Z
 """
-# What is typed in place of each value, and the line of the file then.
+# The value that is typed for each attribute, and the resulting line of the file.
 TYPED = {
     "Code": ("xyz", "code: xyz"),
     "Remark": ("Another", 'remark: "Another"'),
@@ -73,7 +73,7 @@ TYPED = {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site with a type whose attributes are private but for one."""
+    """A server of a site with a content type in which all attributes but one are private."""
     studio = Studio(tmp_path_factory.mktemp("private"))
     schema = {
         "info": {"singularName": "desk", "pluralName": "desks", "displayName": "Desk"},
@@ -94,7 +94,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture
 def path(site: Studio) -> Path:
-    """The file of a document, as it was at first."""
+    """The path of a document's file, in its initial state."""
     file = site.root / "content/desks/one.yaml"
     file.write_text(FILE)
     return file
@@ -102,7 +102,7 @@ def path(site: Studio) -> Path:
 
 @pytest.fixture(scope="module")
 def answer(site: Studio, entered: Any, browser: Any) -> str:
-    """What the API answers of the document, before a test changes it."""
+    """The API's response for the document, before a test changes it."""
     context = browser.new_context(storage_state=entered)
     found = answer_to(context, site, "desks/one")
     context.close()
@@ -127,7 +127,7 @@ def replace(page: Page, label: str) -> None:
 
 def test_what_is_not_shown_stays_when_another_field_is_saved(form: Page, path: Path) -> None:
     closed = form.get_by_text("Your role can't see this value.")
-    expect(closed).to_have_count(len(PRIVATE) + 2)  # a password, and what is in a component
+    expect(closed).to_have_count(len(PRIVATE) + 2)  # also a password, and an attribute in a component
     expect(form.locator(".fields input")).to_have_count(2)  # the title, and the caption in the component
     form.get_by_label("Title").fill("Two")
     field(form, "Drawer").get_by_label("Caption").fill("Lower")
@@ -144,12 +144,13 @@ def test_what_is_typed_instead_is_written_and_nothing_else(form: Page, path: Pat
         replace(form, label)
         expect(form.locator(f"#field-{label.lower()}")).to_be_focused()
         form.get_by_label(label, exact=True).fill(text)
-        told(form, "One field is not saved")  # What was said of the save before is gone.
+        told(form, "One field is not saved")  # The message about the previous save has disappeared.
         form.keyboard.press("Control+s")
         told(form, "Saved")
         assert lines_that_changed(before, path.read_text()) == [wanted]
         assert len(lines_that_changed(path.read_text(), before)) == 1
-        field(form, label).get_by_text("Your role can't see this value.").wait_for()  # It is closed again.
+        # The field is closed again.
+        field(form, label).get_by_text("Your role can't see this value.").wait_for()
         expect(form.get_by_role("button", name="Save")).to_be_disabled()
 
 
@@ -198,7 +199,8 @@ def test_a_value_in_a_component_is_replaced(form: Page, path: Path) -> None:
 
 def test_a_value_is_cleared_and_only_by_saying_so(form: Page, path: Path) -> None:
     save = form.get_by_role("button", name="Save")
-    expect(field(form, "Count").get_by_role("button")).to_have_text(["Replace"])  # It is required.
+    # The attribute is required, so it can't be cleared.
+    expect(field(form, "Count").get_by_role("button")).to_have_text(["Replace"])
     field(form, "Code").get_by_role("button", name="Clear").click()
     field(form, "Code").get_by_text("Saving clears it.").wait_for()
     expect(save).to_be_enabled()
@@ -207,7 +209,7 @@ def test_a_value_is_cleared_and_only_by_saying_so(form: Page, path: Path) -> Non
     expect(save).to_be_disabled()
     replace(form, "Ratio")
     form.get_by_label("Ratio", exact=True).fill("1")
-    form.get_by_label("Ratio", exact=True).fill("")  # Nothing was typed in the end.
+    form.get_by_label("Ratio", exact=True).fill("")  # Finally, nothing has been typed.
     expect(save).to_be_disabled()
     form.get_by_role("button", name="Keep the current value").click()
     for label in ("Code", "Tags", "Day"):
@@ -235,7 +237,7 @@ TYPED_AND_DELETED = """async (input) => {
 def test_what_is_typed_and_deleted_before_it_was_painted_leaves_the_field_open(form: Page) -> None:
     replace(form, "Ratio")
     form.get_by_label("Ratio", exact=True).evaluate(TYPED_AND_DELETED)
-    form.get_by_label("Title").fill("Two")  # which is painted after it
+    form.get_by_label("Title").fill("Two")  # rendered after the field above
     expect(form.get_by_role("button", name="Save")).to_be_enabled()
     expect(form.get_by_role("button", name="Keep the current value")).to_be_visible()
     expect(form.get_by_label("Ratio", exact=True)).to_be_visible()

@@ -1,4 +1,4 @@
-"""Relations to documents of any type, with a browser."""
+"""Relations to documents of any content type, in a browser."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ SCHEMA = {
 
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Studio]:
-    """A server of a site with a notice that leads to documents of several types."""
+    """A server of a site with a notice that has relations to documents of several content types."""
     studio = Studio(tmp_path)
     (studio.root / "content-types/notice.json").write_text(json.dumps(SCHEMA))
     tag = studio.root / "content-types/tag.json"
@@ -91,7 +91,7 @@ def test_documents_of_any_type_are_found_ordered_and_taken_away(
 
 
 def save(page: Page) -> None:
-    """Save, and wait until that is done."""
+    """Save the form, and wait until it is saved."""
     with page.expect_response(lambda answer: is_save(answer.request, "notices/one")) as answered:
         page.keyboard.press("Control+s")
     assert answered.value.ok

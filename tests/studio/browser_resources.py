@@ -1,4 +1,6 @@
-"""A list of something other than documents, with a browser: it needs a description and nothing else."""
+"""A list of other things than documents, in a browser: the list component only needs a description of
+them.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,7 +12,7 @@ from tests.servers import stop
 from tests.sites import STRING, collection
 from tests.studio.conftest import Page, Studio, expect
 
-# Renders the files of the site as a list, in place of the page that is shown.
+# Renders a list of the site's files in place of the current page.
 FILES = """
 async () => {
   const own = document.querySelector("script[type=module]").src;

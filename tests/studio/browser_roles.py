@@ -1,4 +1,4 @@
-"""What each role sees in the studio and may do there; and that the API refuses the rest, whoever asks."""
+"""Roles in the studio: what each role sees and may do, and that the API rejects everything else."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ roles:
 """,
 }
 ROLES = ("editor", "writer", "reader")
-# What each role sees of a paper that is published: its buttons, and those it must not have.
+# For each role: the buttons that the page of a published paper must have, and those that it must not have.
 BUTTONS = {
     "editor": ({"Save draft", "Publish", "Unpublish", "Delete", "Duplicate"}, set()),
     "writer": ({"Save draft", "Duplicate"}, {"Publish", "Unpublish", "Delete"}),
@@ -45,7 +45,7 @@ TYPES = {
     "writer": ["Memos", "Papers"],
     "reader": ["Memos", "Papers"],
 }
-# What a page asks for that is driven by hand, and who is not refused.
+# Requests that a manipulated page might send, and the roles whose requests succeed.
 REQUESTS: tuple[tuple[str, str, Any, set[str]], ...] = (
     ("GET", "api/papers?status=draft", None, {"editor", "writer"}),
     ("GET", "api/papers/two?status=draft", None, {"editor", "writer"}),
@@ -73,7 +73,7 @@ DRIVE = """async ([method, path, body]) => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site of three roles, with a user of each."""
+    """A server of a site with three roles, and one user in each role."""
     studio = Studio(tmp_path_factory.mktemp("roles"), files=FILES)
     for role in ROLES:
         add_user(studio, f"a-{role}", role)
@@ -84,7 +84,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="module")
 def sessions(site: Studio, browser: Any) -> dict[str, Any]:
-    """By role, the state of a browser in which its user has signed in."""
+    """The browser state in which the role's user is signed in, by role."""
     found = {}
     for role in ROLES:
         context = browser.new_context()
@@ -101,7 +101,10 @@ def sessions(site: Studio, browser: Any) -> dict[str, Any]:
 def enter(
     site: Studio, sessions: dict[str, Any], new_page: Callable[..., Page]
 ) -> Callable[[str, str], Page]:
-    """A page of the studio, the same for all that somebody of a role opens; the files are as they were."""
+    """A function that opens a page of the studio as the user of a role.
+
+    For each role, the same page is used again. The files are in their initial state.
+    """
     for path in (site.root / "content").rglob("*.*"):
         if path.relative_to(site.root).as_posix() not in FILES:
             path.unlink()
@@ -142,7 +145,8 @@ def test_lists_offer_what_a_role_may_do(role: str, enter: Callable[[str, str], P
     expect(page.get_by_role("rowheader")).to_have_count(1 if role == "reader" else 2)
     expect(page.get_by_role("rowheader", name="Two")).to_have_count(int(role != "reader"))
     expect(page.get_by_role("link", name="New paper")).to_be_visible(visible=role != "reader")
-    expect(page.get_by_role("checkbox")).to_have_count(3 if role == "editor" else 0)  # one for all of them
+    # A checkbox for each document, and one for all of them.
+    expect(page.get_by_role("checkbox")).to_have_count(3 if role == "editor" else 0)
     expect(page.get_by_label("Status")).to_be_visible(visible=role != "reader")
     page.keyboard.press("Control+k")
     page.get_by_role("option", name="Sign out").wait_for()

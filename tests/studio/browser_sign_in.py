@@ -1,4 +1,4 @@
-"""Coming into the studio and leaving it, with a browser."""
+"""Signing in to the studio and signing out, in a browser."""
 
 import re
 import subprocess
@@ -20,7 +20,7 @@ def test_a_key_in_the_address_signs_in_once(
     studio: Studio, signed_in: Any, new_page: Callable[..., Page]
 ) -> None:
     page = new_page()
-    page.goto(studio.entrance)  # which `signed_in` has used
+    page.goto(studio.entrance)  # `signed_in` has already used this one-time key
     page.get_by_text("This key has already been used").wait_for()
     expect(page).to_have_url(studio.url)
     page.context.add_cookies(signed_in["cookies"])
@@ -48,11 +48,12 @@ def test_users_come_in_with_their_passwords_and_see_what_their_roles_may(
         page.get_by_text("Invalid identifier or password").wait_for()
         page.get_by_label("Password").fill("slack water")
         page.keyboard.press("Enter")
-        page.get_by_role("heading", level=1, name="Articles").wait_for()  # where one wanted to go
+        # The page that was requested before signing in.
+        page.get_by_role("heading", level=1, name="Articles").wait_for()
         types = page.get_by_role("navigation", name="Content").get_by_role("link")
         expect(types).to_have_text([re.compile("^Articles"), re.compile("^Tags")])
         expect(page.get_by_role("table")).to_contain_text("Goémon")
-        expect(page.get_by_role("table")).not_to_contain_text("Status")  # It may not see drafts.
+        expect(page.get_by_role("table")).not_to_contain_text("Status")  # The user may not read drafts.
         block_user(studio, "nell")
         page.get_by_role("link", name="Tags").click()
         page.get_by_text("Your session has ended").wait_for()
@@ -106,6 +107,6 @@ def block_user(studio: Studio, name: str) -> None:
 
 
 def bifolio(studio: Studio, *command: str) -> None:
-    """Run a command on the site."""
+    """Run a `bifolio` command for the site."""
     args = [sys.executable, "-m", "server", *command, "--site", str(studio.root)]
     subprocess.run(args, cwd=ROOT, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The pages about the site as a whole: what is wrong in its files, and what is not committed yet."""
+"""The studio's pages about the whole site: problems in its files, and uncommitted changes."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ ODD = "title: Odd\nslug: odd\nsummary: Odd\nauthor: nell-trevanoin   # kept\n"
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server of a site in a repository, and with a user who may see little."""
+    """A server of a site in a git repository, with a user who has few permissions."""
     made = Studio(tmp_path_factory.mktemp("site"))
     write(made.root, {".gitignore": ".bifolio/\n"})
     settings = made.root / "site.yaml"
@@ -36,13 +36,13 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="module")
 def session(own: Studio, browser: Any) -> Any:
-    """The state of a browser in which the machine's owner has signed in."""
+    """The browser state in which the owner is signed in."""
     return signed_in_at(own, browser)
 
 
 @pytest.fixture
 def owner(own: Studio, session: Any, new_page: Callable[..., Page]) -> Page:
-    """The machine's owner, in the studio."""
+    """A page of the studio in which the owner is signed in."""
     page = new_page(storage_state=session)
     page.goto(own.url)
     page.get_by_role("heading", level=1, name="Recently changed").wait_for()
@@ -51,7 +51,7 @@ def owner(own: Studio, session: Any, new_page: Callable[..., Page]) -> Page:
 
 @pytest.fixture(autouse=True)
 def clean(own: Studio) -> Iterator[None]:
-    """Every test begins with everything committed."""
+    """Commit all changes before each test."""
     yield
     git(own.root, "reset", "-q", "--hard")
     git(own.root, "clean", "-fdq", "content")

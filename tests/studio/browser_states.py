@@ -1,4 +1,4 @@
-"""Unpublishing, discarding, comparing and deleting in a form of the studio, each undone, with a browser."""
+"""Unpublishing, discarding, comparing and deleting in a form of the studio, and undoing each of them."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def own(tmp_path: Any) -> Iterator[Studio]:
-    """A server of a site that a test may change."""
+    """A server of a site that a single test may change."""
     made = Studio(tmp_path)
     yield made
     stop(made.process)
@@ -124,5 +124,5 @@ def test_the_menu_is_used_by_keys_and_the_bar_has_two_rows_on_a_phone(
     rows = page.evaluate(f"new Set({tops}.map(e => Math.round(e.getBoundingClientRect().bottom / 24))).size")
     assert rows <= 2
     assert page.locator(".actions").bounding_box()["height"] < 110
-    assert page.locator(".panel-buttons").bounding_box()["height"] < 50  # one row
+    assert page.locator(".panel-buttons").bounding_box()["height"] < 50  # all buttons are in one row
     assert page.evaluate("document.documentElement.scrollWidth") <= 320

@@ -1,4 +1,4 @@
-"""Versions of the site that are not served, with a browser: a branch, and a past commit to read."""
+"""Versions of the site that are not served: editing a branch, and reading a past commit, in a browser."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -49,7 +49,7 @@ def test_a_past_commit_is_read_only(owner: Page, site: Studio) -> None:
     first = git(site.root, "rev-parse", "main~1").strip()
     open_form(owner, site, f"note/tides?at={first}")
     owner.get_by_text(f"This is the site at {first}. It is read-only.").wait_for()
-    expect(owner.get_by_role("radio", name="Yes", exact=True)).to_be_checked()  # as it was
+    expect(owner.get_by_role("radio", name="Yes", exact=True)).to_be_checked()  # as in that commit
     buttons = owner.get_by_role("main").get_by_role("button").all_inner_texts()
     assert not {"Save", "Delete", "Duplicate", "History", "File"} & set(buttons)
     owner.get_by_role("navigation", name="Content").get_by_role("link", name="Notes").click()

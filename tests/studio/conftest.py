@@ -1,4 +1,6 @@
-"""Fixtures of the studio's tests: a real server of the repository's own site, and a real browser in it."""
+"""Fixtures for the tests of the studio: a real server of the repository's example site, and a real
+browser.
+"""
 
 import os
 import re
@@ -20,15 +22,15 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 FIGURES = ROOT / "docs/figures/studio"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# The same engine without windows: a page costs half the processor time. Benchmarks measure CHROMIUM itself.
+# The same engine without windows: a page needs half the processor time. Benchmarks use CHROMIUM itself.
 HEADLESS = shutil.which("chromium-headless-shell") or CHROMIUM
 OPTIONS = ["--no-sandbox", "--force-prefers-reduced-motion", "--font-render-hinting=none"]
-# How many times slower the browser computes than it could: SLOW=10 shows what only a loaded machine shows.
+# Slows the browser down by this factor. SLOW=10 reveals failures that otherwise occur only on a busy machine.
 SLOW = float(os.environ.get("SLOW", "1"))
-LONGEST_MS = 30_000 * max(1, SLOW / 6)  # that something is waited for; a loaded machine takes long
+LONGEST_MS = 30_000 * max(1, SLOW / 6)  # the maximum time to wait for anything; a busy machine needs long
 SERIOUS = ("serious", "critical")
-LAST_REQUESTS = 20  # that are told of a page where a test fails
-# A machine that takes long to paint: what a page does after a frame waits until `releaseFrames`.
+LAST_REQUESTS = 20  # the number of requests that are listed if a test fails
+# Simulates a slow display: what the page schedules for the next frame waits until `releaseFrames` is called.
 HELD_FRAMES = """
 const held = [];
 const [frame, timer] = [requestAnimationFrame, setTimeout];
@@ -45,14 +47,14 @@ window.releaseFrames = () => {
 };
 """
 Page = Any
-OPENED = pytest.StashKey[list[tuple[Page, dict[Any, str]]]]()  # a test's pages, and what they have asked
+OPENED = pytest.StashKey[list[tuple[Page, dict[Any, str]]]]()  # the pages of a test, and their requests
 
 
 class Studio:
-    """A running server of a site, and what it takes to come into its studio."""
+    """A running server of a site, with the URL and the key for signing in to its studio."""
 
     def __init__(self, folder: Path, *options: str, files: Files | None = None) -> None:
-        """A site of some files, or a copy of the repository's own."""
+        """Create a site from the given files, or copy the repository's example site."""
         self.root, self.log, self.port = folder / "site", folder / "log", free_port()
         if files is not None:
             write(self.root, files)
@@ -65,7 +67,7 @@ class Studio:
         self.options = options
 
     def start(self, first: str = "") -> None:
-        """Start the server; it prints a new key. `first` is Python that it runs before."""
+        """Start the server, which prints a new key. `first` is Python code that the server runs before."""
         with self.log.open("wb") as out:
             self.process = start(self.root, self.port, "--workers=1", *self.options, output=out, first=first)
         wait(self.process, self.port)
@@ -77,32 +79,34 @@ class Studio:
 
     @property
     def entrance(self) -> str:
-        """The address with the key."""
+        """The URL for signing in, which includes the one-time key."""
         found = re.search(r"http://\S+\?key=\S+", self.log.read_text())
         assert found
         return found[0]
 
 
 def answer_to(page: Page, studio: Studio, path: str) -> str:
-    """What the API answers at a path to whoever has signed in on a page, "" where that is an error."""
+    """Return the API's response for a path, as the user who is signed in on the page. Return "" if it is an
+    error.
+    """
     url = f"http://127.0.0.1:{studio.port}/api/{path}"
     answer = page.request.get(url, headers={"Bifolio-Studio": "1", "Sec-Fetch-Site": "same-origin"})
     return str(answer.text()) if answer.ok else ""
 
 
 def is_save(request: Any, path: str, method: str = "PUT") -> bool:
-    """Whether a request writes what is at a path of the API; a form also says by PUT who is there."""
+    """Return whether a request writes to a path of the API. Requests that report presence are excluded."""
     return bool(request.method == method and urlsplit(request.url).path == f"/api/{path}")
 
 
 def expect(found: Any) -> Any:
-    """Playwright's assertions about a page or a locator, which wait until they hold."""
+    """Return Playwright's assertions for a page or a locator. They wait until they are true."""
     return pytest.importorskip("playwright.sync_api").expect(found)
 
 
 @pytest.fixture(scope="session")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
-    """A server that tests share; none of them leaves it changed."""
+    """A server that several tests share. They must not leave changes."""
     made = Studio(tmp_path_factory.mktemp("studio"))
     made.start()
     yield made
@@ -111,7 +115,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's chromium."""
+    """The browser: Debian's Chromium."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed (make test-studio)"
     )
@@ -126,30 +130,30 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def signed_in(studio: Studio, browser: Any) -> Any:
-    """The state of a browser in which the machine's owner has signed in."""
+    """The browser state in which the owner is signed in."""
     return signed_in_at(studio, browser)
 
 
 @pytest.fixture(scope="module")
 def entered(site: Studio, browser: Any) -> Any:
-    """The state of a browser in which the owner of a module's own `site` has signed in."""
+    """The browser state in which the owner of the module's own `site` is signed in."""
     return signed_in_at(site, browser)
 
 
 def slow_down(page: Page) -> None:
-    """Have a page compute as slowly as on a loaded machine."""
+    """Slow down a page's computations, as on a busy machine."""
     page.context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": SLOW})
 
 
 def sign_in(page: Page, name: str) -> None:
-    """Sign in with a password on a page that asks for it."""
+    """Sign in with the password on a page that shows the sign-in form."""
     page.get_by_label("E-mail address or user name").fill(name)
     page.get_by_label("Password").fill("slack water")
     page.keyboard.press("Enter")
 
 
 def signed_in_at(studio: Studio, browser: Any) -> Any:
-    """The state of a browser that has used the key of a studio, which is good once."""
+    """Sign in with the studio's one-time key, and return the browser state."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(studio.entrance)
@@ -161,7 +165,7 @@ def signed_in_at(studio: Studio, browser: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say of a test that fails what its pages show."""
+    """If a test fails, add what its pages show to the report."""
     report = yield
     if report.when == "call" and report.failed:
         for page, asked in item.stash.get(OPENED, []):
@@ -170,21 +174,22 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def shown_on(page: Page, asked: dict[Any, str]) -> str:
-    """What a page shows, what has the focus, and the last requests with their answers."""
+    """Describe what a page shows, which element has the focus, and the last requests with their responses."""
     requests = "\n".join(list(asked.values())[-LAST_REQUESTS:])
     try:
         focus = page.evaluate("document.activeElement?.cloneNode().outerHTML")
         return f"{page.locator('body').aria_snapshot()}\n\nFocus: {focus}\n\n{requests}"
-    except Exception as error:  # A page that is closed, or hangs: the test itself says what has failed.
+    # The page is closed or hangs. The failure of the test itself is reported anyway.
+    except Exception as error:
         return f"{error}\n\n{requests}"
 
 
 def note_requests(page: Page) -> dict[Any, str]:
-    """By its requests, what a page asks of the server from now on, and the status of each answer."""
+    """Record a page's requests from now on. The result maps each request to the status of its response."""
     asked: dict[Any, str] = {}
 
     def sent(request: Any) -> None:
-        if "/studio/-/" not in request.url:  # the files of the page itself
+        if "/studio/-/" not in request.url:  # files of the studio itself
             asked[request] = f"{request.method} {request.url} {request.post_data or ''}"
 
     def answered(response: Any) -> None:
@@ -198,7 +203,7 @@ def note_requests(page: Page) -> dict[Any, str]:
 
 @pytest.fixture
 def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """Opens pages, none of which may log an error, but that a request was refused or not answered."""
+    """A function that opens pages. No page may log an error, except for failed requests."""
     contexts, errors = [], []
     opened = request.node.stash[OPENED] = []
 
@@ -222,13 +227,13 @@ def new_page(browser: Any, request: pytest.FixtureRequest) -> Iterator[Callable[
 
 @pytest.fixture
 def page(new_page: Callable[..., Page], signed_in: Any) -> Page:
-    """A page of a browser that is signed in."""
+    """A page in which the owner is signed in."""
     return new_page(storage_state=signed_in)
 
 
 @pytest.fixture(scope="session")
 def packages() -> Path:
-    """What the tests take from npm, installed."""
+    """The folder with the npm packages that the tests use, which are installed if necessary."""
     missing = missing_node((20, 0)) or install(HERE)
     if missing:
         pytest.skip(missing)
@@ -237,7 +242,7 @@ def packages() -> Path:
 
 @pytest.fixture(scope="session")
 def check_access(packages: Path) -> Callable[[Page], None]:
-    """Holds that axe-core finds nothing serious on a page."""
+    """A function that asserts that axe-core finds no serious problem on a page."""
     script = (packages / "axe-core/axe.min.js").read_text()
 
     def check(page: Page) -> None:

@@ -1,4 +1,4 @@
-"""The files of the studio's page: what they weigh, where what is bundled comes from, how plain they are."""
+"""The files of the studio's page: their size, the origin of bundled libraries, and rules for the code."""
 
 import hashlib
 import json
@@ -91,7 +91,9 @@ def test_lists_forms_and_stores_know_no_content_types(folder: str) -> None:
 
 
 def imported_by(module: Path) -> set[str]:
-    """Return what a module imports, at once or when it is needed, by the paths below the page."""
+    """Return the modules that a module imports, statically or dynamically, as paths below the page's
+    folder.
+    """
     text = module.read_text()
     at_once = re.findall(r'from "([^"]+)";', text)
     paths = {(module.parent / path).resolve().relative_to(PAGE).as_posix() for path in at_once}

@@ -1,8 +1,9 @@
-"""`python -m tests.torture` (`make torture`): a soak with faults, then the hard tests repeatedly.
+"""`python -m tests.torture` (`make torture`): a soak test with faults, then the robustness tests again and
+again.
 
-The soak (`tests.soak`) gets half of the time. The parts share the rest equally; each runs at least once, with
-another seed each time. Failures are printed with their seed. Tables at the end show which faults the promises
-held through, and how often each part ran.
+The soak test (`tests.soak`) gets half of the time. The other parts share the rest equally; each runs at least
+once, each time with another seed. Failures are printed with their seed. Tables at the end show for each fault
+which promises were kept, and how often each part ran.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from bench.tables import show
 from tests.signals import restore_in_children
 from tests.soak.run import soak
 
-SOAK_SHARE = 0.5  # of the time
+SOAK_SHARE = 0.5  # the share of the time for the soak test
 
 
 @dataclass
@@ -31,11 +32,11 @@ class Part:
     tests: Sequence[str]
     runs: int = 0
     held: int = 0
-    failed: list[int] = field(default_factory=list)  # the seeds
+    failed: list[int] = field(default_factory=list)  # the seeds of failed runs
     seconds: float = 0.0
 
     def run(self, seconds: float, chance: random.Random) -> None:
-        """Run the tests repeatedly for some seconds, with another seed each time."""
+        """Run the tests again and again for some seconds, each time with another seed."""
         began = time.monotonic()
         while not self.runs or self.seconds < seconds:
             seed = chance.randrange(2**31) + 1
@@ -72,7 +73,7 @@ PARTS = (
 
 
 def main() -> int:
-    """Run the soak and every part; return the exit status."""
+    """Run the soak test and all parts. Return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long, in all")
     parser.add_argument("--seed", type=int, help="repeat the random numbers of a run; timing differs")

@@ -1,4 +1,4 @@
-"""`python -m tests.torture` with its own parts: how often it runs them, and its exit status."""
+"""`python -m tests.torture` with parts made for this test: how often it runs them, and its exit status."""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""`make test-vendor`: bundles the studio's libraries again, which gives what the repository has."""
+"""`make test-vendor`: bundle the studio's libraries again, and check that the result is the same as in the
+repository.
+"""
 
 import filecmp
 import subprocess
@@ -15,7 +17,9 @@ BUNDLED = ROOT / "server/api/studio/page/vendor"
 
 
 def main() -> int:
-    """Bundle and compare; 0 where both are the same to the byte."""
+    """Bundle the libraries and compare them with the repository. Return 0 if they are identical, byte for
+    byte.
+    """
     if (reason := missing_node() or install(FOLDER)) is not None:
         return skipped("test-vendor", reason)
     with tempfile.TemporaryDirectory(prefix="bifolio-vendor-") as folder:

@@ -1,4 +1,6 @@
-"""vendor/package.json has exact versions of all that is bundled: `make vendor` gives the same again."""
+"""The versions in vendor/package.json: they must be exact, so that `make vendor` always has the same
+result.
+"""
 
 import json
 
