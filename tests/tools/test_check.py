@@ -1,4 +1,6 @@
-"""`bifolio check`: what it finds and where, how it says so, and what --fix fixes."""
+"""`bifolio check`: which problems it finds at which positions, its output, and the fixes that --fix
+applies.
+"""
 
 import json
 import re
@@ -48,18 +50,18 @@ TYPES = {
 
 
 def check(root: Path, *options: str) -> Result:
-    """Run the command as a terminal that shows no colours would."""
+    """Run the command as in a terminal without colors."""
     arguments = ["check", "--site", str(root), *options]
     return CliRunner().invoke(main, arguments, catch_exceptions=False)
 
 
 def found(root: Path, *options: str) -> list[dict[str, Any]]:
-    """The problems as JSON."""
+    """Return the problems from the JSON output."""
     return list(json.loads(check(root, "--format", "json", *options).stdout)["problems"])
 
 
 def places(root: Path, *options: str) -> list[tuple[str, int | None, int | None, str, str]]:
-    """Path, line, column, severity and rule of each problem."""
+    """Return the path, line, column, severity and rule of each problem."""
     names = ("path", "line", "column", "severity", "rule")
     return [tuple(problem[name] for name in names) for problem in found(root, *options)]  # type: ignore[misc]
 
@@ -68,7 +70,7 @@ def page(*lines: str, body: str = "Text.") -> str:
     return "---\n" + "".join(f"{line}\n" for line in lines) + f"---\n\n{body}\n"
 
 
-# --- what is found -------------------------------------------------------------------------------
+# --- problems -----------------------------------------------------------------------------------
 
 
 def test_a_sound_site(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_sound_site(tmp_path: Path) -> None:
     assert re.fullmatch(r"✓ no problems; 4 files checked in \d+\.\d\d s\n", done.stdout)
 
 
-# What is in a site, and the problems of it: (path below content/, line, column, rule), errors with a "!".
+# The files of a site, and its problems as (path in content/, line, column, rule). Errors have a "!".
 CASES: dict[str, tuple[Files, list[tuple[str, int | None, int | None, str]]]] = {
     "no YAML": (
         {"content/pages/a.md": page("title: A: B")},
@@ -369,7 +371,7 @@ def test_a_role_for_a_type_that_is_not_there(tmp_path: Path) -> None:
     assert places(tmp_path) == [("site.yaml", 2, 26, "warning", "settings")]
 
 
-# --- how it is said ------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 ODD: Files = {
     **TYPES,
@@ -524,8 +526,8 @@ def test_a_sound_site_has_no_annotations_and_an_empty_log(tmp_path: Path) -> Non
     assert json.loads(check(tmp_path, "--format", "sarif").stdout)["runs"][0]["results"] == []
 
 
-# Of SARIF 2.1.0's schema, the objects that a log of ours has: what each must have, and what it may.
-# The name behind a colon is the object or the kind of value that is there; `*` marks a list.
+# The objects of the SARIF 2.1.0 schema that Bifolio's output contains, with their properties. The value of a
+# property is another object or a kind of value. `!` marks required properties, and `*` marks lists.
 SARIF: dict[str, dict[str, str]] = {
     "log": {"$schema": "uri", "version!": "2.1.0", "runs!": "*run"},
     "run": {"tool!": "tool", "results": "*result", "columnKind": "columnKind"},
@@ -570,7 +572,7 @@ KINDS: dict[str, Any] = {
 
 
 def assert_sarif(value: Any, kind: str) -> None:
-    """Hold a value against the schema of SARIF 2.1.0."""
+    """Check a value against the schema of SARIF 2.1.0."""
     if kind.startswith("*"):
         assert isinstance(value, list)
         for item in value:
@@ -611,7 +613,7 @@ def test_a_site_elsewhere_is_named_by_its_whole_path(tmp_path: Path, monkeypatch
     assert place == {"uri": (tmp_path / "site/content/pages/a.md").as_uri()}
 
 
-# --- what may be left out ------------------------------------------------------------------------
+# --- options to ignore problems -----------------------------------------------------------------
 
 
 def test_warnings_that_are_meant_to_be_are_left_out_and_errors_never(tmp_path: Path) -> None:
@@ -633,7 +635,7 @@ def test_warnings_that_are_meant_to_be_are_left_out_and_errors_never(tmp_path: P
 
 # --- fixing -------------------------------------------------------------------------------------
 
-# A file before and after --fix, byte by byte.
+# A file before and after --fix, compared byte by byte.
 FIXED: dict[str, tuple[str, str, str]] = {
     "in front matter": (
         "content/pages/a.md",
@@ -735,14 +737,16 @@ def test_mistyped_words_of_the_configuration_are_fixed(tmp_path: Path) -> None:
     done = check(tmp_path, "--fix").stdout
     assert "✓ API → api\n" in done
     assert "✓ attributes.title.type: String → string\n" in done
-    assert "✓ api.page_size.deafult → default\n" in done  # known once the keys above it are
+    # It can be corrected only after the keys above it have been corrected.
+    assert "✓ api.page_size.deafult → default\n" in done
     assert (tmp_path / "content-types/word.json").read_text() == (
         WORD.replace("knid", "kind").replace("Publsih", "Publish").replace("requierd", "required")
         .replace("String", "string")
     )  # fmt: skip
     assert (tmp_path / "content-types/word.json").stat().st_mode & 0o777 == 0o640
     wanted = SITE.replace("API", "api").replace("page-size", "page_size").replace("deafult", "default")
-    assert (tmp_path / "site.yaml").read_text() == "\ufeff" + wanted  # `locals` may stand for anything
+    # `locals` is not corrected, because it is not clear what was meant.
+    assert (tmp_path / "site.yaml").read_text() == "\ufeff" + wanted
 
 
 def test_a_key_that_is_there_already_is_not_written_twice(tmp_path: Path) -> None:
@@ -939,7 +943,7 @@ def test_a_markdown_file_without_its_opening_dashes(tmp_path: Path) -> None:
     assert hints["content/articles/empty.md"] == ("title: is required", "")
 
 
-# --- keys that stand twice ------------------------------------------------------------------------
+# --- duplicate keys -----------------------------------------------------------------------------
 
 TWICE = page("title: Old  # first", "slug: a", "title: New")
 

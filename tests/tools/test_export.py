@@ -1,4 +1,4 @@
-"""bifolio export: what is in the files, and that a running server answers the same bytes."""
+"""`bifolio export`: the contents of the files, which must be the same as a running server's responses."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def run(root: Path, target: Path, *options: str) -> Result:
 
 
 def exported(root: Path, target: Path, *options: str) -> dict[str, bytes]:
-    """The files of an export that must succeed, by path."""
+    """Run an export, which must succeed. Return its files by path."""
     done = run(root, target, *options)
     assert done.exit_code == 0, done.output
     return files_of(target)
@@ -153,11 +153,14 @@ def change(root: Path, old: str, new: str) -> None:
     (root / "site.yaml").write_text(SITE.replace(old, new))
 
 
-# --- the same bytes -------------------------------------------------------------------------------
+# --- files identical to responses ---------------------------------------------------------------
 
 
 def assert_live(root: Path, files: Mapping[str, bytes], who: str = "public") -> int:
-    """Every file of a manifest is what a running server answers to its request."""
+    """Assert that every file in the manifest is the same as a running server's response to its request.
+
+    Return the number of files.
+    """
     (root / ".bifolio" / "accounts.db").unlink(missing_ok=True)
     api = Api.of(load(root, {}))
     headers = {"Authorization": f"Bearer {api.token(who, who)}"} if who != "public" else {}
@@ -188,7 +191,7 @@ def test_every_list_page_document_single_type_and_locale_is_there(kept: Path, tm
             "locale/fr/api/articles.json",
             "locale/fr/api/articles/page/1.json",
             "locale/fr/api/articles/a1.json",
-            "api/authors.json",  # which may be found, and not one by one
+            "api/authors.json",  # lists of authors may be read, but not single authors
             "api/authors/page/1.json",
             "api/tags.json",
             "api/tags/page/1.json",
@@ -239,7 +242,7 @@ def test_a_shallow_clone_is_named(root: Path, tmp_path: Path) -> None:
     assert "unshallow" not in run(root, tmp_path / "out2").stdout
 
 
-# --- who sees what --------------------------------------------------------------------------------
+# --- permissions --------------------------------------------------------------------------------
 
 
 def test_the_public_export_has_nothing_that_is_private_or_a_draft(kept: Path, tmp_path: Path) -> None:

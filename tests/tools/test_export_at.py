@@ -1,4 +1,4 @@
-"""`bifolio export --at`: the files that an export of a checkout of the commit has."""
+"""`bifolio export --at`: the files must be the same as in an export from a checkout of the commit."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not inst
 
 
 def exported(folder: Path) -> dict[str, bytes]:
-    """The files of an export, and its manifest without the commit."""
+    """Return the files of an export. The commit id is removed from the manifest."""
     files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     manifest = json.loads(files.pop("bifolio-export.json"))
     manifest.pop("commit", None)
@@ -29,7 +29,7 @@ def export(site: Path, target: Path, *options: str) -> str:
 
 
 def moved_into(tmp_path: Path, sub: str) -> Path:
-    """A site in which everything has changed since its first commit, in a folder of its repository."""
+    """Create a site in a subfolder of its repository. Everything has changed since its first commit."""
     root = tmp_path / "repository"
     make_site(root)
     if sub:

@@ -1,4 +1,6 @@
-"""The folder of an export: only what differs is written, only what is ours is touched."""
+"""The target folder of an export: only changed files are written, and files that were not exported are not
+touched.
+"""
 
 import fcntl
 import json
@@ -35,7 +37,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def age(out: Path) -> None:
-    """Give every file an old time, so that a file that is written shows."""
+    """Set an old modification time for every file, so that a test can detect which files are written."""
     for path in out.rglob("*"):
         if path.is_file():
             os.utime(path, (1_000_000, 1_000_000))
@@ -46,7 +48,7 @@ def written(out: Path) -> set[str]:
     return {path.relative_to(out).as_posix() for path in files}
 
 
-# --- what is written ------------------------------------------------------------------------------
+# --- written files ------------------------------------------------------------------------------
 
 
 def test_a_second_export_writes_nothing(root: Path, out: Path) -> None:
@@ -149,7 +151,7 @@ def test_an_export_that_was_killed_leaves_whole_files_and_is_finished_by_the_nex
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
 
 
-# --- what is refused ------------------------------------------------------------------------------
+# --- rejected folders ---------------------------------------------------------------------------
 
 
 def test_a_folder_that_holds_something_else(root: Path, out: Path) -> None:
@@ -159,7 +161,7 @@ def test_a_folder_that_holds_something_else(root: Path, out: Path) -> None:
     files = exported(root, out, "--force")
     assert files["index.html"] == b"mine"
     assert "api/notes/a.json" in files
-    exported(root, out)  # from now on it is ours
+    exported(root, out)  # from now on, the folder is known to contain an export
 
 
 def test_a_file_in_the_way_that_is_not_ours(root: Path, out: Path) -> None:

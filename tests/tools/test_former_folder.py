@@ -1,4 +1,6 @@
-"""A site that was served before the product had its name keeps its accounts, keys and unfinished writes."""
+"""Sites that were served by an old version with another name: accounts, keys and unfinished writes must be
+kept.
+"""
 
 import socket
 from pathlib import Path
@@ -22,12 +24,14 @@ FILES = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A site whose state folder, with a token in it, has its former name."""
+    """A site whose state folder has the former name. The folder contains a token."""
     return former_site(tmp_path)[0]
 
 
 def former_site(folder: Path) -> tuple[Path, str]:
-    """Make a site whose state folder has its former name; returns its folder, and a token that may read."""
+    """Create a site whose state folder has the former name. Return the folder, and a token with read
+    access.
+    """
     write(folder, FILES)
     made = run("token", "create", "build", "--type", "read-only", "--site", str(folder))
     (folder / STATE_FOLDER).rename(folder / FORMER_FOLDER)
@@ -55,7 +59,7 @@ def test_tokens_of_before_are_valid_on_a_server(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{port}/api/articles"
         with urlopen(Request(url, headers={"Authorization": f"Bearer {token}"}), timeout=10) as response:
             assert response.status == 200
-        assert get(port, "/api/articles")[0] == 403  # without it
+        assert get(port, "/api/articles")[0] == 403  # without the token
     finally:
         stop(process)
 
@@ -68,7 +72,8 @@ def test_a_running_server_keeps_its_folder(root: Path) -> None:
         assert refused.exit_code == 1
         assert "a running server is still using this folder. Stop that server first" in refused.stderr
         assert (root / FORMER_FOLDER).is_dir()
-    assert run("token", "list", "--site", str(root)).exit_code == 0  # The socket is a dead server's now.
+    # The socket now belongs to a server that has ended.
+    assert run("token", "list", "--site", str(root)).exit_code == 0
 
 
 def test_keys_that_others_may_have_chosen_are_not_adopted(root: Path) -> None:
@@ -89,7 +94,8 @@ def test_a_link_is_not_adopted(root: Path, tmp_path_factory: pytest.TempPathFact
 
 
 def test_a_file_of_that_name_is_left_alone(tmp_path: Path) -> None:
-    write(tmp_path, {**FILES, FORMER_FOLDER: "1.0.0\n"})  # Getty's Quire keeps its version there.
+    # Getty's Quire stores its version in a file of this name.
+    write(tmp_path, {**FILES, FORMER_FOLDER: "1.0.0\n"})
     assert run("token", "list", "--site", str(tmp_path)).exit_code == 0
     assert (tmp_path / FORMER_FOLDER).read_text() == "1.0.0\n"
 

@@ -1,4 +1,4 @@
-"""`bifolio init`: a new site, and content types for trees that are there already."""
+"""`bifolio init`: creating a new site, and proposing content types for existing files."""
 
 import json
 import os
@@ -61,7 +61,7 @@ def init(root: Path, *options: str) -> Result:
 
 
 def made(root: Path, files: Files, *options: str) -> Site:
-    """The site that init makes of a tree, loaded; it has no errors."""
+    """Run init in a folder with the given files, and return the loaded site. It must have no errors."""
     write(root, files)
     done = init(root, *options)
     assert done.exit_code == 0, done.output
@@ -72,7 +72,7 @@ def made(root: Path, files: Files, *options: str) -> Site:
 
 
 def attributes(root: Path, singular: str) -> dict[str, Any]:
-    """A proposed type's attributes, with locales left out."""
+    """Return the attributes of a proposed content type, without their setting for locales."""
     schema = json.loads((root / f"content-types/{singular}.json").read_text())
     for attribute in schema["attributes"].values():
         attribute.pop("pluginOptions", None)
@@ -117,7 +117,8 @@ def test_a_site_in_no_repository_is_told_to_begin_one(tmp_path: Path) -> None:
     settings = {"GIT_CONFIG_GLOBAL": os.devnull, "EMAIL": "ada@example.org"}
     subprocess.run(told[1], shell=True, check=True, env={**os.environ, **settings}, capture_output=True)
     assert "content-types/article.json" in git(root, "ls-files")
-    assert git(root, "symbolic-ref", "--short", "HEAD") == "main\n"  # as in all pages of the docs
+    # The branch name that the documentation uses.
+    assert git(root, "symbolic-ref", "--short", "HEAD") == "main\n"
     assert "Commit it" not in init(root / "inner").output
 
 
@@ -154,9 +155,11 @@ def test_it_asks_on_a_terminal(tmp_path: Path) -> None:
 
 
 def _wait_for(terminal: int, text: str) -> None:
-    """Read a terminal until it shows a text, the question of which ends in a colon or a bracket."""
+    """Read the output of a terminal until it contains the given text. Its questions end with a colon or a
+    bracket.
+    """
     shown, end = "", time.monotonic() + 20
-    output = select.poll()  # which takes descriptors of any number
+    output = select.poll()  # unlike select(), accepts file descriptors with any number
     output.register(terminal, select.POLLIN)
     while text not in shown and time.monotonic() < end:
         if output.poll(200):
@@ -239,7 +242,7 @@ def test_a_folder_that_can_not_be_written(tmp_path: Path) -> None:
     assert (tmp_path / "content-types").read_text() == "a file"
 
 
-# --- trees ---------------------------------------------------------------------------------------
+# --- existing files -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", TREES)
@@ -349,7 +352,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
         "authors": {"type": "array", "required": True},
         "extra": {"type": "json", "required": True},
         "aliases": {"type": "array"},
-        "date": {"type": "date"},  # of the files' names, as Zola takes it
+        "date": {"type": "date"},  # from the file name, as Zola does
         "slug": {"type": "uid"},
         "taxonomies": {"type": "json"},
         "body": {"type": "richtext"},
@@ -364,7 +367,7 @@ def test_a_tree_of_zola_with_toml(tmp_path: Path) -> None:
     }
     api = Api.of(site)
     listed = api.get("/api/posts?fields=title,extra&sort=path&pagination[pageSize]=2", "public")
-    assert listed.body["meta"]["pagination"]["total"] == 559 - 1  # one is a draft
+    assert listed.body["meta"]["pagination"]["total"] == 559 - 1  # one document is a draft
     path = "content/2016-02-02-post-1.md"
     before = api.read(path)
     assert api.put("/api/posts/2016-02-02-post-1", {"title": "Rust 1.1"}).status == 200
@@ -615,23 +618,24 @@ def test_files_that_are_not_below_their_letter_keep_their_folder(tmp_path: Path)
 @pytest.mark.parametrize(
     ("files", "types"),
     [
-        # Folders that hold mostly data, beside code and its settings.
+        # Folders that mostly contain data, next to code and its settings.
         (
             {"recipes/a.json": '{"name": "A"}', "recipes/b.json": '{"name": "B"}', "package.json": "{}"},
             {"recipe": "recipes/{name}.json"},
         ),
-        # A folder for data: what is elsewhere are settings.
+        # A folder for data. Files outside it are settings.
         (
             {"data/geo/a.toml": "x = 1\n", "data/geo/b.toml": "x = 2\n", "ci/x.yml": "a: 1\n"},
             {"geo-entry": "data/geo/{name}.toml"},
         ),
-        # Files of one kind in it are a collection, of several kinds each a single type.
+        # If the files in a folder have the same structure, they are a collection type. Otherwise, each is a
+        # single type.
         ({"data/a.yaml": "n: 1\nm: 2\n", "data/b.yaml": "n: 3\n"}, {"entry": "data/{name}.yaml"}),
         (
             {"data/team.yml": "boss: Ida\n", "data/sea.json": '{"deep": 1}'},
             {"sea": "data/sea.json", "team": "data/team.yml"},
         ),
-        # Nothing but data at the top.
+        # The root folder contains only data.
         (
             {"ida.yaml": "rank: 1\n", "nell.yaml": "rank: 2\n", "README.md": "# People\n"},
             {"entry": "{name}.yaml"},
@@ -658,7 +662,8 @@ def test_settings_and_code_are_no_documents(tmp_path: Path) -> None:
         "src/words.json": "{}",
     }
     write(tmp_path, tree)
-    assert "wrote content/articles/welcome.md" in init(tmp_path).stdout  # a new site beside it
+    # A new site next to the existing files.
+    assert "wrote content/articles/welcome.md" in init(tmp_path).stdout
 
 
 def test_data_beside_markdown_is_left_to_the_generator(tmp_path: Path) -> None:
@@ -702,12 +707,12 @@ def test_what_matters_most_comes_first(tmp_path: Path) -> None:
 def test_attributes_are_shared_where_locales_say_the_same(tmp_path: Path) -> None:
     post = made(tmp_path, HUGO).state.schema.subjects["post"]
     own = {name for name, a in post.attributes.items() if a.localized}
-    assert own == {"title", "body", "author"}  # a relation is each locale's own in any case
+    assert own == {"title", "body", "author"}  # a relation always has a value for each locale
 
 
 def test_a_jekyll_tree(tmp_path: Path) -> None:
     site = made(tmp_path, JEKYLL)
-    assert len(ids(site, "post", "en")) == 6  # and one says published: false
+    assert len(ids(site, "post", "en")) == 6  # one document has published: false
     assert "2024-01-02-post-1" in ids(site, "post", "en")
     assert {name: a["type"] for name, a in attributes(tmp_path, "post").items()} == {
         "layout": "string",
@@ -729,7 +734,9 @@ def test_a_jekyll_tree(tmp_path: Path) -> None:
 
 
 def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
-    """What Jekyll's posts do not say, their names do; what does not fit stays as it is."""
+    """If a Jekyll post has no date or slug, both come from its file name. Other file names stay as they
+    are.
+    """
     tree = {
         "_config.yml": "title: Tides\n",
         "_posts/2024-01-31-hello.md": page("title: Hello"),
@@ -745,7 +752,7 @@ def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
     assert survey(tmp_path, lambda: opened(tmp_path)).problems == ()
     assert attributes(tmp_path, "post")["date"] == {"type": "datetime"}
     assert attributes(tmp_path, "post")["slug"] == {"type": "uid"}
-    assert attributes(tmp_path, "talk")["slug"] == {"type": "string"}  # two have the same one
+    assert attributes(tmp_path, "talk")["slug"] == {"type": "string"}  # two talks have the same slug
     assert "slug" not in attributes(tmp_path, "note")
     assert site.state.schema.subjects["note"].file_name is None
     assert attributes(tmp_path, "event")["date"] == {"type": "string", "required": True}
@@ -759,7 +766,9 @@ def test_dates_and_slugs_of_file_names(tmp_path: Path) -> None:
 
 
 def test_new_files_are_named_like_those_that_are_there(tmp_path: Path) -> None:
-    """Files in folders for years and months say date and slug; one page has no date."""
+    """Files in folders for years and months have the date and slug in their names, but one page has no
+    date.
+    """
     posts = {
         f"content/news/2024/0{i}/2024-0{i}-0{i}-post-{i}.md": page(
             f"title: Post {i}\ndate: 2024-0{i}-0{i} 10:00:00 -0500\nslug: post-{i}"
@@ -792,7 +801,9 @@ def test_new_files_are_named_like_those_that_are_there(tmp_path: Path) -> None:
 
 
 def test_init_says_what_is_not_as_one_would_think(tmp_path: Path) -> None:
-    """A key that nearly is a relation, types without drafts, and data that only templates read."""
+    """The output mentions unexpected decisions: keys that are almost relations, types without drafts, and
+    unused data.
+    """
     pages = {
         f"content/pages/page-{i}.md": page(
             f"title: {i}\nslug: page-{i}\ntopics: [{'tide' if i < 8 else f'T {i}'}, sea]"
@@ -838,13 +849,13 @@ def test_a_plain_folder(tmp_path: Path) -> None:
     assert attributes(tmp_path, "person")["born"] == {"type": "date", "required": True}
     api = Api.of(site)
     data = {"nick name": "I", "2nd": "x", "status": "gone"}
-    assert api.get("/api/people/ida", "public").data["data"] == data  # keys that can't be attributes
+    assert api.get("/api/people/ida", "public").data["data"] == data  # keys that can't be names of attributes
     api.accounts.close()
     assert "3 keys that are not attributes: nick name, 2nd, status" in init_output(tmp_path)
 
 
 def init_output(root: Path) -> str:
-    """What init says of a tree that it has made a site of."""
+    """Run init in a folder, and return its output."""
     for path in [root / "site.yaml", *(root / "content-types").iterdir()]:
         path.unlink()
     shutil.rmtree(root / ".bifolio")
@@ -872,7 +883,9 @@ def test_an_astro_tree(tmp_path: Path) -> None:
 
 
 def test_parts_of_pages_are_no_documents(tmp_path: Path) -> None:
-    """To Astro, Docusaurus and others, names that begin with _ are such; _index.md is a page of Hugo's."""
+    """In Astro, Docusaurus and other generators, names that begin with _ are parts of pages. But _index.md is
+    a Hugo page.
+    """
     tree = {
         "src/content/blog/a.mdx": page("title: A"),
         "src/content/blog/b/c.mdx": page("title: C"),
@@ -897,7 +910,7 @@ def test_a_document_is_never_made_as_a_part_of_pages(tmp_path: Path) -> None:
 
 
 def test_paths_of_pictures_are_texts(tmp_path: Path) -> None:
-    """However often they repeat: the next document will have another picture."""
+    """Even if only a few paths are used many times, a new document may have another picture."""
     tree = {
         f"content/posts/{i}/index.md": page(f"title: P{i}\nhero: ./p{i % 2}.png", "![](beside.jpg)")
         for i in range(8)
@@ -943,20 +956,20 @@ def test_posts_and_pages_below_locales_at_the_top(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parent", "inner", "more", "expected"),
     [
-        # Deep in a tree, with files beside the folders.
+        # Files next to subfolders, deep in a folder tree.
         ("content/help/faq", "", {"content/help/a.md": page("title: A")}, {"faq": "{locale}/{name}.md"}),
-        # Collections of Jekyll.
+        # Jekyll's collections.
         ("_i18n", "_posts/", {"_config.yml": ""}, {"post": "{locale}/_posts/{name}.md"}),
-        # A project of MkDocs in each.
+        # An MkDocs project in each folder.
         (
             "docs",
             "docs/",
             {"docs/en/mkdocs.yml": "", "docs/fr/mkdocs.yml": ""},
             {"doc": "{locale}/docs/{name}.md"},
         ),
-        # Beside folders that are none.
+        # Next to folders that are not projects.
         ("web", "guides/", {"web/drafts/x.md": page("title: X")}, {"page": "{locale}/{name}.md"}),
-        # Sections of a project of Eleventy.
+        # Sections of an Eleventy project.
         (
             "src",
             "blog/",
@@ -994,7 +1007,7 @@ def test_departments_are_no_locales(tmp_path: Path) -> None:
 
 
 def init_dry(root: Path, files: Files, *options: str) -> str:
-    """What init says of a tree without writing anything."""
+    """Return what init prints for some files, without writing anything."""
     write(root, files)
     return init(root, "--dry-run", *options).stdout
 
@@ -1028,7 +1041,7 @@ def test_a_project_below_the_top(tmp_path: Path, settings: str, folder: str, kin
 
 
 def test_whatever_a_pattern_claims_is_looked_at(tmp_path: Path) -> None:
-    """A pattern may claim more than the files that it was made for."""
+    """A pattern may also match files for which it was not proposed."""
     tree = {
         **{f"page-{i}.md": page("date: 2024-01-01\nweight: 1") for i in range(8)},
         "README.md": page("weight: {a: 1}\nstatus: x"),
@@ -1041,10 +1054,10 @@ def test_whatever_a_pattern_claims_is_looked_at(tmp_path: Path) -> None:
         "date": "string",
         "weight": "json",
         "body": "richtext",
-        "data": "json",  # of status, which can be no attribute
+        "data": "json",  # for `status`, which can't be an attribute
     }
     api = Api.of(site)
-    assert api.get("/api/pages", "public").status == 403  # one of them is a draft
+    assert api.get("/api/pages", "public").status == 403  # one of the pages is a draft
     api.accounts.close()
 
 
@@ -1139,7 +1152,7 @@ def test_names_that_are_taken_or_odd(tmp_path: Path) -> None:
 
 
 def told(*values: Any, name: str = "mood", **names: frozenset[str]) -> dict[str, Any]:
-    """The schema of an attribute that has these values, each in a file of its own."""
+    """Return the schema that is proposed for an attribute with these values, each in a separate file."""
     members = tuple(
         PageMember(MarkdownPage(f"n/{i}.md", {name: value}, False), str(i)) for i, value in enumerate(values)
     )
@@ -1383,7 +1396,7 @@ def test_what_is_no_address_of_bifolio_is_refused(tmp_path: Path, told: str) -> 
 
 
 def test_data_whose_keys_all_differ_is_one_json_attribute(tmp_path: Path) -> None:
-    """A folder of maps: their keys are words and places, not the attributes of a document."""
+    """A folder of mappings whose keys are words or places, not attributes of a document."""
     tree = {
         "astro.config.mjs": "export default {}\n",
         "src/content/words/sea.yaml": "".join(f"sea word {i}: {i}\n" for i in range(200)),

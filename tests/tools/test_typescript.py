@@ -1,6 +1,6 @@
-"""`bifolio types`: the text that it writes, and what TypeScript's own compiler says of it.
+"""`bifolio types`: its output, and what TypeScript's compiler reports for it.
 
-tests/clients/typed.ts uses it with `@strapi/client` against a live server (`make test-clients`).
+tests/clients/typed.ts uses the output with `@strapi/client` against a running server (`make test-clients`).
 """
 
 import re
@@ -31,7 +31,7 @@ def module(root: Path, files: Files) -> str:
 
 
 def shape(text: str, name: str) -> str:
-    """The members of a type, without comments."""
+    """Return the members of a type, without comments."""
     found = re.search(
         rf"^export type {name} = (?:Version & )?{{(?:\n(.*?)^)?}};", text, re.MULTILINE | re.DOTALL
     )
@@ -43,7 +43,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["types", *arguments], catch_exceptions=False)
 
 
-# --- the text ------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def test_required_is_never_null_and_names_are_quoted_where_they_must_be(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ OPTIONS = ("--strict", "--noEmit", "--skipLibCheck", "--target", "es2022", "--mo
 
 
 def compiled(folder: Path, *files: str) -> tuple[int, str]:
-    """The status and the words of the compiler."""
+    """Run the compiler. Return its exit status and its messages."""
     command = ["node", str(TSC), *OPTIONS, *files]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout

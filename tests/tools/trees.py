@@ -1,4 +1,4 @@
-"""Trees of Markdown as generators have them, for the tests of `bifolio init`."""
+"""Folders of Markdown files as used by static site generators, for the tests of `bifolio init`."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from tests.sites import Files
 
 
 def page(matter: str, body: str = "Text.") -> str:
-    """A Markdown file."""
+    """Return the content of a Markdown file."""
     return f"---\n{matter}\n---\n\n{body}\n"
 
 
@@ -189,7 +189,9 @@ VITEPRESS_TOP: Files = {
 
 
 def rust_blog(posts: int = 746) -> Files:
-    """A tree of Zola's with the shape of the Rust blog: TOML front matter, a path, authors, two tables."""
+    """Return a Zola site with the structure of the Rust blog: TOML front matter, a path, authors and two
+    tables.
+    """
     files: Files = {
         "config.toml": 'title = "Rust Blog"\nbase_url = "https://blog.example.org"\n',
         "content/_index.md": '+++\ntitle = "Blog"\nsort_by = "date"\n[extra]\nindex_title = "News"\n+++\n',
@@ -217,7 +219,7 @@ def rust_blog(posts: int = 746) -> Files:
 
 
 def ruby_site() -> Files:
-    """A tree of Jekyll's with the shape of www.ruby-lang.org: a folder for each locale at the top."""
+    """Return a Jekyll site with the structure of www.ruby-lang.org: a folder in the root for each locale."""
     news = {
         "en": ("2013-02-01-release", "2013-02-02-release", "2013-02-03-release"),
         "ja": ("2013-02-01-release", "2013-02-09-rubykaigi"),
@@ -240,7 +242,9 @@ def ruby_site() -> Files:
 
 
 def directory() -> Files:
-    """A tree of YAML with the shape of opensource-observer/oss-directory: projects by letter, collections."""
+    """Return YAML files with the structure of opensource-observer/oss-directory: projects by letter, and
+    collections.
+    """
     names = ("aave", "across", "babel", "1inch", "deno")
     files: Files = {
         "README.md": "# OSS Directory [![License: Apache 2.0][badge]][license]\n\n[badge]: x\n",

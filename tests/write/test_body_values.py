@@ -1,4 +1,4 @@
-"""Values of a body: what each type of attribute takes, and how it comes out again."""
+"""Values in a request body: which values each attribute type accepts, and how they are returned."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A change of an attribute changes its own lines, and no others, in a file written by anybody."""
+"""Changes to an attribute: only the lines of this attribute may change, no matter who wrote the file."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,9 @@ STAMPS = {"createdAt": "2024-01-22T08:00:00.000Z", "updatedAt": "2024-01-22T08:0
 
 @st.composite
 def written(draw: st.DrawFn) -> tuple[str, str, dict[str, list[str]]]:
-    """A file as somebody writes it: its ending, its text, and the lines of each key."""
+    """Draw a file as a person might write it. Return its file extension, its text, and the lines of each
+    key.
+    """
     ending = draw(st.sampled_from(ENDINGS))
     known = draw(st.lists(st.sampled_from(list(ATTRIBUTES)), min_size=1, unique=True))
     values = {name: draw(VALUES[name]) for name in known} | STAMPS
@@ -63,7 +65,7 @@ def written(draw: st.DrawFn) -> tuple[str, str, dict[str, list[str]]]:
 
 
 def entry(ending: str, key: str, value: Any, space: str) -> str:
-    """The line of a key, as its format has it."""
+    """Return the line for a key in the file format."""
     said = json.dumps(value, ensure_ascii=False)
     if ending == "json":
         return f'{space}"{key}":{space}{said}'

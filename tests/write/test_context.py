@@ -1,4 +1,6 @@
-"""A change that is prepared on top of another sees what that comes to, and both are written as one."""
+"""Changes that are prepared on top of each other: each sees the result of the previous ones, and all are one
+write.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +24,10 @@ WRITER = Actor("test", everything=True)
 
 
 def create_all(site: Site, bodies: Sequence[dict[str, Tree]]) -> list[str]:
-    """Create documents in one step; their ids. A body may say "{previous}" for the id of the one before."""
+    """Create documents in one write, and return their ids.
+
+    In a body, "{previous}" stands for the id of the previous document.
+    """
     type_ = site.state.schema.types["api::tag.tag"]
 
     def create(wanted: Sequence[dict[str, Tree]], context: Context) -> list[str]:

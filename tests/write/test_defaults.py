@@ -1,4 +1,4 @@
-"""Defaults of attributes: of new documents, of files without them, in components and zones."""
+"""Defaults of attributes: in new documents, in files without a value, and in components and dynamic zones."""
 
 import json
 

@@ -1,4 +1,6 @@
-"""Files that say that they are drafts (`options.draftWhen`): who sees them, what writing does to them."""
+"""Files that are marked as drafts by a key (`options.draftWhen`): who may read them, and how writes change
+them.
+"""
 
 from pathlib import Path
 from typing import Any

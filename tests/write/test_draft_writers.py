@@ -1,4 +1,4 @@
-"""Who may write drafts and publish nothing: the permission `updateDraft`."""
+"""Users who may write drafts but publish nothing (permission `updateDraft`)."""
 
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def api(tmp_path: Path) -> Api:
 
 
 def published(api: Api) -> dict[str, Any]:
-    """What is published of everything."""
+    """Return the published version of each document."""
     paths = ("notes", "boxs", "shelfs", "tags", "home", "markeds", "places?locale=en", "places?locale=fr")
     return {path: api.get(f"/api/{path}{'&' if '?' in path else '?'}populate=*").body for path in paths}
 
@@ -80,7 +80,7 @@ def test_a_new_document_is_a_draft(api: Api) -> None:
         ("DELETE", "notes/a"),
         ("DELETE", "notes/a?status=draft"),
         ("DELETE", "home"),
-        ("PUT", "shelfs/top?status=draft"),  # It has no drafts.
+        ("PUT", "shelfs/top?status=draft"),  # this content type has no drafts
         ("POST", "shelfs?status=draft"),
     ],
 )
@@ -108,14 +108,15 @@ def test_relations_of_a_draft_change_drafts_alone(api: Api) -> None:
     before = published(api)
     assert api.put("/api/notes/a?status=draft", {"box": "one", "shelf": "top"}, "writer").status == 200
     assert published(api) == before
-    refused = api.put("/api/notes/a?status=draft", {"tags": ["red"]}, "writer")  # A tag's file says so.
+    # The relation is stored in the tag's file.
+    refused = api.put("/api/notes/a?status=draft", {"tags": ["red"]}, "writer")
     assert (refused.status, refused.error["message"]) == (
         403,
         "This draft would change published content, because "
         "a relation in it is stored in a published document",
     )
     assert published(api) == before
-    assert api.put("/api/notes/a?status=draft", {"tags": ["red"]}).status == 200  # who may change tags
+    assert api.put("/api/notes/a?status=draft", {"tags": ["red"]}).status == 200  # This user may change tags.
 
 
 def test_what_was_never_published_stays_so(api: Api) -> None:

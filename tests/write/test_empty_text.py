@@ -1,4 +1,6 @@
-"""Empty text, as forms send it for a field without a value, and null for what has a default."""
+"""Empty strings, which forms send for a field without a value, and null for attributes that have a
+default.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What an error says of a body: as Strapi does, in the order of the schema, with the values."""
+"""Errors for a request body: as in Strapi, in the order of the schema, with the invalid values."""
 
 from typing import Any
 
@@ -35,7 +35,9 @@ def api(make_api: MakeApi) -> Api:
 
 
 def told(api: Api, data: dict[str, Any]) -> list[tuple[str, str, Any]]:
-    """The path, message and value of each error of a body; `...` for one without a value."""
+    """Return the path, message and value of each error for a body. If an error has no value, `...` stands for
+    it.
+    """
     answer = api.post("/api/items", data)
     assert answer.status == 400, answer.body
     error = answer.body["error"]

@@ -1,4 +1,4 @@
-"""`options.fileName`: attributes that the names of files say, as Jekyll's posts do."""
+"""`options.fileName`: attributes whose values are in the file name, as in Jekyll posts."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What files are called whose names come over the API: names on every system, whatever was sent."""
+"""Names of files that are created through the API: they must be valid on every system, whatever was sent."""
 
 import re
 import unicodedata
@@ -73,7 +73,7 @@ NAMES = [
 
 
 def created(make_api: MakeApi, slug: str) -> set[str]:
-    """The files that documents with a slug are written to; a draft may have any."""
+    """Return the files to which documents with a slug are written. A draft's slug may be any value."""
     api = make_api(FILES)
     before = {path for path in api.root.rglob("*") if path.is_file()}
     for path in ("notes?status=draft", "notes?status=draft&locale=fr", "notes", "pages"):

@@ -1,4 +1,4 @@
-"""`timestamps: git`: times come from the history, and no write adds one to a file."""
+"""`timestamps: git`: the times come from the git history, and writes add no timestamps to files."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Relations to what a writer may not find are as attributes that there are not, whatever is sent for them."""
+"""Relations to documents that a user may not find: writes must behave as if the attribute did not exist."""
 
 import json
 from typing import Any
@@ -60,7 +60,7 @@ MORPHS = {
 
 
 def targets(*names: str) -> list[dict[str, str]]:
-    """Targets as files and bodies name them: vaults are v, all others tags."""
+    """Return targets as in files and request bodies. The name "v" is a vault, all other names are tags."""
     return [{"__type": VAULT if name == "v" else TAG, "documentId": name} for name in names]
 
 
@@ -75,7 +75,7 @@ def page(many: list[str], one: str) -> dict[str, Any]:
 
 @pytest.fixture
 def pages(make_api: MakeApi) -> Api:
-    """Pages of which some have the hidden target v."""
+    """A site with pages, some of which have the hidden target "v"."""
     api = make_api(
         {**MORPHS, **documents("pages", with_v=page(["t", "v", "u"], "v"), without=page(["t", "u"], ""))}
     )
@@ -84,7 +84,7 @@ def pages(make_api: MakeApi) -> Api:
 
 
 def held(api: Api, name: str) -> dict[str, Any]:
-    """The targets in a file, by attribute."""
+    """Return the targets in a page's file, by attribute."""
     file = json.loads(api.read(f"content/pages/{name}.json"))
 
     def ids(value: Any) -> list[str]:
@@ -138,7 +138,7 @@ def test_a_relation_of_whose_types_none_may_be_found_is_refused(pages: Api) -> N
     assert held(pages, "with_v")["many"] == ["t", "v", "u"]
 
 
-# --- refusals -------------------------------------------------------------------------------------
+# --- rejected writes ----------------------------------------------------------------------------
 
 
 def test_a_refusal_is_that_of_a_component_that_has_no_such_attribute(make_api: MakeApi) -> None:

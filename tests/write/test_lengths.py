@@ -1,4 +1,4 @@
-"""Lengths of texts: counted as JavaScript does, so that a form and the API agree."""
+"""Lengths of strings: they are counted as in JavaScript, so that the studio's forms and the API agree."""
 
 import pytest
 

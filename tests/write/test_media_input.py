@@ -1,4 +1,4 @@
-"""What bodies say of media: numbers, documentIds and objects; set, connect and disconnect."""
+"""Media in request bodies: numbers, documentIds and objects; `set`, `connect` and `disconnect`."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,9 @@ def numbers(api: Api) -> dict[str, int]:
 
 
 def put(api: Api, name: str, value: Any) -> list[str] | None:
-    """The files that an attribute holds after a PUT; None where that was refused."""
+    """Send a PUT request. Return the files in the attribute afterwards, or None if the request was
+    rejected.
+    """
     answer = api.put(f"/api/posts/p?populate={name}", {name: value})
     if answer.status != 200:
         assert answer.status == 400, answer.body

@@ -1,4 +1,6 @@
-"""Morph relations in a body: which forms are taken, and what is wrong with others, as Strapi says it."""
+"""Relations to several types in request bodies: accepted forms, and errors for others, with Strapi's
+messages.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""A write replaces the files of its own document, as it is known; whatever else lies there is left."""
+"""Files in the folder of a document: a write only replaces the document's known files, and leaves all
+others.
+"""
 
 import pytest
 

@@ -1,4 +1,6 @@
-"""`options.otherKeys`: the keys of a file that are no attributes, read and written as one json attribute."""
+"""`options.otherKeys`: keys of a file that are not attributes are read and written as one `json`
+attribute.
+"""
 
 import json
 from pathlib import Path

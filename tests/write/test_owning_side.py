@@ -1,4 +1,4 @@
-"""Relations whose files are others': drafts that change them, publishing, and relations to oneself."""
+"""Relations that are stored in the files of other documents: drafts, publishing, and relations to oneself."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ def api(make_api: MakeApi) -> Api:
 
 
 def near(api: Api, status: str) -> dict[str, list[str]]:
-    """What is near which place, where something is."""
+    """Return for each place the places that are near it."""
     found = api.get(f"/api/places?status={status}&populate[near][sort]=name&sort=name").data
     return {d["documentId"]: sorted(n["documentId"] for n in d["near"]) for d in found if d["near"]}
 
@@ -49,7 +49,7 @@ def test_publishing_takes_with_it_what_the_draft_moved(api: Api) -> None:
 @pytest.mark.parametrize(
     ("change", "left"),
     [
-        (["c"], {"a": ["c"]}),  # as the draft has it already
+        (["c"], {"a": ["c"]}),  # the same targets that the draft already has
         ({}, {"a": ["c"]}),
         ({"connect": ["b"]}, {"a": ["b", "c"]}),
         ([], {}),
@@ -177,7 +177,7 @@ def test_without_drafts_a_document_is_published_when_it_is_made(api: Api) -> Non
 def test_a_unique_value_is_compared_with_what_is_published(api: Api) -> None:
     api.put("/api/places/a", {"code": "one"})
     api.put("/api/places/a?status=draft", {"code": "two"})
-    assert api.put("/api/places/b", {"code": "two"}).status == 200  # only a draft has it besides
+    assert api.put("/api/places/b", {"code": "two"}).status == 200  # only a draft has the same code
     assert api.put("/api/places/c?status=draft", {"code": "two"}).status == 200
     for place in ("a", "c"):
         error = api.put(f"/api/places/{place}", {}).error
@@ -223,7 +223,8 @@ def test_one_document_has_what_has_no_locale_in_all_its_locales(make_api: MakeAp
     assert api.get("/api/signs/s?populate=place").data["place"]["documentId"] == "a"
     api.put("/api/signs/s", {"place": {"documentId": "a", "locale": "en"}})
     assert having() == {"a en"}
-    for _ in range(2):  # Said again, as it is in an answer that is sent back, it stays.
+    # When the same value is sent again, as in a response that is sent back, nothing changes.
+    for _ in range(2):
         api.put("/api/signs/s", {"place": {"documentId": "b", "locale": "fr"}})
         assert having() == {"b fr"}
     api.put("/api/signs/s", {"place": None})
@@ -260,7 +261,7 @@ def test_what_has_no_locale_relates_to_the_locale_that_is_said_or_the_default_on
         found = api.get(f"/api/books?locale=*&populate=author&status={status}").data
         having = {f"{d['documentId']} {d['locale']}" for d in found if d["author"]}
         assert having - {"c en"} == left - {"c en"}
-    assert ("c en" in having) == ("set" in value)  # its draft had no author
+    assert ("c en" in having) == ("set" in value)  # the draft of "c" had no author
 
 
 def test_several_targets_are_taken_from_one_document(make_api: MakeApi) -> None:

@@ -1,4 +1,4 @@
-"""Options of passwords: they judge the text that is sent, and never its hash."""
+"""Options for passwords: they are checked against the password that was sent, never against its hash."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Passwords in bodies: hashed once, before the write, wherever they are."""
+"""Passwords in request bodies: each is hashed exactly once, before the write, wherever it is in the body."""
 
 from typing import Any
 

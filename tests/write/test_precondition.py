@@ -1,4 +1,4 @@
-"""Versions of documents: the same in all processes of a server, and computed by nobody else."""
+"""Entity tags of documents: the same in all processes of a server, but nobody else can compute them."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ print(version_of(make(type_, "n1", [sys.argv[1]], times, "en", "n1.md")))
 
 
 def version(pin: str, *secret: str) -> str:
-    """The version that a new process gives to a document with a private value."""
+    """Return the entity tag that a new process computes for a document with a private value."""
     ran = subprocess.run([sys.executable, "-c", PRINT, pin, *secret], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()

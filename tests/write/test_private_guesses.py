@@ -1,4 +1,6 @@
-"""Who may write a private value, and not see it, can't tell by a write whether a guess of it is right."""
+"""Guessing private values: an actor who may write a value but not read it must not learn whether a guess is
+right.
+"""
 
 from typing import Any
 
@@ -70,5 +72,5 @@ def test_what_is_sent_back_as_it_was_read_and_what_is_known_writes_nothing(make_
     before = api.read("content/notes/a.json")
     read = api.get("/api/notes/a?populate=parts", "editor").data
     assert api.put("/api/notes/a", {"text": read["text"], "parts": read["parts"]}, "editor").status == 200
-    assert api.put("/api/notes/a", VALUES).status == 200  # a full-access token may see the file
+    assert api.put("/api/notes/a", VALUES).status == 200  # an actor with full access may read the file
     assert api.read("content/notes/a.json") == before

@@ -1,4 +1,4 @@
-"""What a body says of a relation, as a change of the targets that there are."""
+"""Relations in a request body: how they change the existing targets."""
 
 from typing import Any
 
@@ -28,13 +28,13 @@ def placed(target: str, **position: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("value", "targets"),
     [
-        ({"set": ["d"], "connect": ["e"]}, "d"),  # set is all that counts
+        ({"set": ["d"], "connect": ["e"]}, "d"),  # if there is `set`, everything else is ignored
         ({"set": ["d", "e"], "disconnect": ["d"]}, "de"),
         ({"set": [], "connect": ["e"]}, ""),
         ({"set": None, "connect": ["e"]}, "abce"),
         ({"set": None}, "abc"),
         ({}, "abc"),
-        ({"connect": ["a"]}, "bca"),  # what is connected again goes to the end
+        ({"connect": ["a"]}, "bca"),  # a target that is connected again moves to the end
         ({"connect": ["e"], "disconnect": ["e"]}, "abce"),
         ({"connect": ["a"], "disconnect": ["a"]}, "bca"),
         ({"connect": [placed("d", before="e"), "e"]}, "abcde"),
@@ -57,7 +57,7 @@ def test_many(value: Any, targets: str) -> None:
 @pytest.mark.parametrize(
     ("value", "target"),
     [
-        ({"connect": [placed("w", before="v")]}, "w"),  # there is only one place
+        ({"connect": [placed("w", before="v")]}, "w"),  # a to-one relation has only one position
         ({"connect": [placed("w", start=True)]}, "w"),
         ({"connect": ["w", "x"]}, "x"),
         ({"set": ["w"], "connect": ["x"]}, "w"),
@@ -106,7 +106,10 @@ CONNECTS = st.lists(st.builds(Connect, TARGETS, st.sampled_from(POSITIONS), TARG
 
 
 def plainly(current: str, connects: list[Connect], gone: str) -> str | None:
-    """What a change comes to, by the rules and without any haste; None where a place is next to nothing."""
+    """Apply a change in the simplest way, as a specification.
+
+    Return the resulting targets, or None if a position refers to a target that does not exist.
+    """
     targets, waiting = list(current), connects
     while waiting:
         there = set(targets)

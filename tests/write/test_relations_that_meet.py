@@ -1,4 +1,6 @@
-"""Relations of one write that are stored in the same other document: all are kept, whatever its versions."""
+"""Several relations in one write that are stored in the same other document: all must be saved, in all
+versions.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +15,8 @@ from tests.conftest import MakeApi
 from tests.examples import examples
 from tests.sites import STRING, Api, collection, documents, make, relation
 
-# By each attribute that is derived: the attribute that stores it, and the type that has that one.
+# For each attribute that is the other side of a relation: the attribute that stores it, and the type of that
+# attribute.
 STORED = {
     "prev": ("next", "pen"),
     "sub": ("parent", "pen"),
@@ -40,11 +43,14 @@ CASE = {
     "marks": relation("oneToOne", "pen", inversedBy="label"),
 }
 PENS, CASES, STATES = ("p", "q", "r"), ("k", "l"), ("published", "draft", "both")
-Stored = dict[tuple[str, str], list[str]]  # by document and attribute, the documents that it relates to
+Stored = dict[tuple[str, str], list[str]]  # by document and attribute: the ids of the related documents
 
 
 def site(states: Mapping[str, str], *, drafts: bool = True) -> dict[str, str]:
-    """The files of a site whose documents are published, only drafts, or both and different."""
+    """Return the files of a site.
+
+    Each document is published, only a draft, or published with a different draft.
+    """
     versions: dict[str, dict[str, Any]] = {"pens": {}, "cases": {}}
     for name, state in states.items():
         found = versions["pens" if name in PENS else "cases"]
@@ -64,7 +70,7 @@ def test_a_draft_keeps_all_that_another_document_stores(make_api: MakeApi) -> No
     api = make_api(site({"p": "published"}))
     made = api.post("/api/pens?status=draft&populate=*", {"title": "D", "prev": "p", "sub": ["p"]}).data
     assert (made["prev"]["documentId"], [s["documentId"] for s in made["sub"]]) == ("p", ["p"])
-    assert api.get("/api/pens/p?populate=*").data["parent"] is None  # which only a draft has changed
+    assert api.get("/api/pens/p?populate=*").data["parent"] is None  # only a draft has changed the relation
 
 
 @pytest.mark.parametrize("order", [("next", "prev"), ("prev", "next")])
@@ -82,7 +88,7 @@ def test_a_document_put_into_a_chain_has_both_its_neighbours(
 
 
 def targets(name: str) -> st.SearchStrategy[list[str]]:
-    """What a body may say of an attribute, as a list."""
+    """Return a strategy for the targets of an attribute in a request body."""
     among = CASES if STORED.get(name, ("", ""))[1] == "case" else PENS
     most = 1 if name in (*TO_ONE, "prev", "label") else 3
     return st.lists(st.sampled_from(among), max_size=most, unique=True)
@@ -90,14 +96,17 @@ def targets(name: str) -> st.SearchStrategy[list[str]]:
 
 @st.composite
 def bodies(draw: st.DrawFn) -> dict[str, list[str]]:
-    """The relations of a body, in any order."""
+    """Draw a request body with relations in any order."""
     related = [name for name in PEN if name != "title"]
     names = draw(st.lists(st.sampled_from(related), min_size=1, unique=True))
     return {name: draw(targets(name)) for name in names}
 
 
 def expected(stored: Stored, written: str, body: Mapping[str, list[str]]) -> Stored:
-    """The relations of all drafts after a write; its own side of a relation to oneself comes last."""
+    """Return the relations of all drafts after a write.
+
+    If a document has a relation to itself, its own side is applied last.
+    """
     after = {key: list(value) for key, value in stored.items()}
 
     def point(owner: str, name: str, target: str) -> None:
@@ -107,7 +116,8 @@ def expected(stored: Stored, written: str, body: Mapping[str, list[str]]) -> Sto
         kept = [] if name in TO_ONE else [other for other in after[owner, name] if other != target]
         after[owner, name] = [*kept, target]
 
-    # A document that names itself from the other side points at itself, whatever its own side says.
+    # If a document names itself on the other side, it has a relation to itself, whatever its own side
+    # contains.
     at_itself = {STORED[name][0] for name, wanted in body.items() if name in STORED and written in wanted}
     for name, wanted in body.items():
         if name not in STORED:
@@ -125,7 +135,7 @@ def expected(stored: Stored, written: str, body: Mapping[str, list[str]]) -> Sto
 
 
 def relations(api: Api, status: str) -> Stored:
-    """The relations that documents store, as readers of a status see them."""
+    """Return the relations that are stored in documents, as read with a status."""
     found: Stored = {}
     for plural, names in (("pens", ("next", "parent", "likes")), ("cases", ("holds", "marks"))):
         for document in api.get(f"/api/{plural}?status={status}&populate=*").data:
@@ -141,12 +151,12 @@ def ordered(stored: Stored) -> Stored:
 
 
 def in_body(name: str, wanted: list[str]) -> Any:
-    """The value of a relation in a body: a list if it leads to many."""
+    """Return the value of a relation in a request body: a list if the relation is to-many."""
     return wanted if PEN[name]["relation"].endswith("Many") else next(iter(wanted), None)
 
 
 def show(stored: Stored, document: str) -> dict[str, list[str]]:
-    """The relations of a document from both sides, by attribute."""
+    """Return the relations of a document from both sides, by attribute."""
     own = {name: value for (owner, name), value in stored.items() if owner == document}
     others = {
         name: sorted(o for (o, n), value in stored.items() if n == owning and document in value)

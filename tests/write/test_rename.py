@@ -1,4 +1,6 @@
-"""A document or media file gets another name: its files and every reference, byte for byte."""
+"""Renaming a document or media file: its files and every reference are changed, and nothing else in any
+file.
+"""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is written reads back equal, for any value of any type, in every format, after a restart too."""
+"""Values of every type in every file format: reading returns what was written, also after a restart."""
 
 import json
 from decimal import Decimal
@@ -49,7 +49,7 @@ TRICKY = [
     "\u2028",
 ]
 
-# Everything that JSON can carry but null characters and halves of surrogate pairs, which are refused.
+# All values that JSON can contain, except null characters and unpaired surrogates, which are rejected.
 characters = st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")
 texts = st.one_of(st.sampled_from(TRICKY), st.text(characters, max_size=40))
 integers = st.integers(-(10**40), 10**40)
@@ -88,7 +88,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 
 def without_null(value: Any) -> Any:
-    """A value with 0 for every null."""
+    """Return a value in which 0 replaces every null."""
     if isinstance(value, dict):
         return {key: without_null(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -115,7 +115,7 @@ def read(api: Api, path: str) -> dict[str, Any]:
 
 
 class Number(float):
-    """A number that also equals the decimal that its digits say."""
+    """A float that is also equal to the decimal number with the same digits."""
 
     def __new__(cls, text: str) -> "Number":
         made = super().__new__(cls, text)
@@ -133,9 +133,9 @@ class Number(float):
 @pytest.mark.parametrize("format_", FORMATS)
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(first=documents, second=documents)
-@example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs a line of its own
+@example(first={"data": {"\n": None}}, second={"data": {"\n": False}})  # a key that needs its own line
 def test_what_is_written_reads_back(api: Api, format_: str, first: Any, second: Any) -> None:
-    if format_ in ("toml", "plus"):  # There is no null in TOML.
+    if format_ in ("toml", "plus"):  # TOML has no null.
         first, second = without_null(first), without_null(second)
     path = f"/api/{format_}-notes"
     new = api.post(path, first).data["documentId"]

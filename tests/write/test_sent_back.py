@@ -1,4 +1,6 @@
-"""What was read and is sent back: relations as they were populated, components by their id, media."""
+"""Data that was read and is sent back unchanged: populated relations, components with their ids, and
+media.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -97,7 +99,7 @@ def page(api: Api, name: str = "one.md") -> str:
 
 
 def read(api: Api, status: str = "draft") -> dict[str, Any]:
-    """The document, as somebody reads it who means to change it."""
+    """Return the document as a client reads it before changing it."""
     data = api.get(f"{URL}&status={status}").data
     return {name: value for name, value in data.items() if name not in SET_BY_THE_SERVER}
 
@@ -317,7 +319,7 @@ def test_several_files(api: Api, change: Any, names: list[str], form: str) -> No
         (lambda a, b, c: {"disconnect": [a]}, None),
         (lambda a, b, c: {"disconnect": [b]}, "a.png"),
         (lambda a, b, c: {"disconnect": [a], "connect": [b]}, "b.png"),
-        (lambda a, b, c: {"connect": [b]}, "a.png"),  # the first is the one, as in Strapi
+        (lambda a, b, c: {"connect": [b]}, "a.png"),  # a to-one relation keeps its first target, as in Strapi
         (lambda a, b, c: {}, None),
         (lambda a, b, c: None, None),
     ],
@@ -328,7 +330,7 @@ def test_one_file(api: Api, change: Any, name: str | None, form: str) -> None:
 
 
 def files(api: Api, form: str) -> list[Any]:
-    """The three files, in one of the forms in which a body may name them."""
+    """Return the three files in one of the forms in which a request body may name them."""
     found = sorted(api.get("/api/upload/files").body, key=lambda file: str(file["name"]))
     forms = {
         "id": lambda file: file["id"],

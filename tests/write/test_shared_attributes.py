@@ -1,4 +1,4 @@
-"""What the locales of a document share, and what is each one's own."""
+"""Attributes that the locales of a document share, and attributes with a value for each locale."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ def api(make_api: MakeApi) -> Api:
 
 
 def prices(api: Api) -> dict[str, Any]:
-    """The price in each locale, published and as a draft; None where there is no version."""
+    """Return the price for each locale and status. It is None if there is no such version."""
     found = {}
     for locale in ("en", "fr", "de"):
         for status in ("published", "draft"):
@@ -151,7 +151,8 @@ def test_a_new_locale_takes_nothing_from_the_others(api: Api) -> None:
     assert api.put("/api/items/one?locale=fr", {"title": None, "price": None, "box": None}).data["price"] == 1
     assert prices(api)["en published"] == 1
     assert api.get("/api/items/one?locale=fr&populate=box").data["box"]["width"] == 1
-    api.put("/api/items/one?locale=fr", {"price": None})  # of one that is there, null clears it in all
+    # If the locale exists, null deletes the value in all locales.
+    api.put("/api/items/one?locale=fr", {"price": None})
     assert prices(api)["en published"] is None
 
 

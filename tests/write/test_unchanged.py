@@ -1,4 +1,4 @@
-"""Writes that change nothing, beside an edit by hand that the server has not noticed yet."""
+"""Writes that change nothing, while a file was edited by hand and the server has not noticed this yet."""
 
 import json
 

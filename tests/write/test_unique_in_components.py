@@ -1,4 +1,6 @@
-"""Unique values in components: the same twice in one document is refused, as in two documents."""
+"""Unique attributes in components: the same value twice in one document is rejected, as it is in two
+documents.
+"""
 
 from typing import Any
 

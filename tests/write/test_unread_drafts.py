@@ -1,4 +1,4 @@
-"""Who may update documents and not read their drafts: nothing of a draft is told or published by a write."""
+"""Users who may update documents but not read drafts: a write must neither reveal nor publish a draft."""
 
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def test_a_draft_is_no_target_for_who_may_not_read_it(api: Api) -> None:
 
 
 def test_no_relation_of_a_draft_is_published_by_writing_its_other_side(api: Api) -> None:
-    """The draft of A is in the box, which nobody may see by adding E to it."""
+    """Only A's draft relates to the box. Adding E to the box must not publish this relation."""
     assert api.put("/api/boxs/one", {"notes": {"connect": ["e"]}}, "writer").status == 200
     notes = api.get("/api/boxs/one?populate=notes").data["notes"]
     assert [note["title"] for note in notes] == ["E"]

@@ -1,4 +1,4 @@
-"""Writing through the API: what comes into the files, and what stays as it was."""
+"""Writes through the API: what is written to files, and what stays unchanged."""
 
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ def test_null_clears_and_an_absent_attribute_stays(api: Api) -> None:
     assert api.put("/api/posts/hello", {"stars": None}).data["stars"] is None
     assert api.get("/api/posts/hello").data["title"] == "Hello"
     assert api.put("/api/posts/hello", {"colour": None}).data["colour"] is None
-    assert api.get("/api/posts/hello").data["colour"] is None  # not the default again
+    assert api.get("/api/posts/hello").data["colour"] is None  # null stays; the default is not used again
 
 
 def test_a_draft_has_a_file_of_its_own_until_it_is_published(api: Api) -> None:
@@ -181,7 +181,7 @@ def test_a_value_that_can_not_be_read_is_told_once(api: Api) -> None:
 
 def test_nothing_is_said_of_a_body_for_a_document_that_is_not_there(api: Api) -> None:
     assert api.put("/api/posts/gone", {"stars": "many"}).status == 404
-    assert api.put("/api/posts/gone", {"nope": 1}).status == 400  # the schema has no such key
+    assert api.put("/api/posts/gone", {"nope": 1}).status == 400  # the schema has no attribute "nope"
 
 
 @pytest.mark.parametrize("key", ["id", "documentId", "createdAt", "updatedAt", "nope"])
@@ -351,7 +351,7 @@ def test_what_is_published_is_held_to_the_options_whatever_the_body_names(api: A
 
 
 def test_without_drafts_an_update_is_held_to_the_options_of_what_it_changes(api: Api) -> None:
-    """What a hand edit got wrong elsewhere keeps nobody from changing the rest."""
+    """An invalid value that was written by hand does not prevent changes to other attributes."""
     (api.root / "content/tags/a.yaml").write_text("rank: 9\n")
     api.site.refresh()
     assert api.put("/api/tags/a", {"name": "By the API"}).data["rank"] == 9
@@ -438,7 +438,7 @@ def test_an_existing_tree_is_written_in_place(tmp_path: Path) -> None:
 
 
 def test_a_file_that_somebody_has_emptied_to_write_it_anew_is_not_written(make_api: MakeApi) -> None:
-    """An editor that saves in place: between its two steps the file has no bytes."""
+    """An editor that overwrites a file first truncates it, so the file is empty for a moment."""
     api = make_api(
         {
             **collection("note", {"title": STRING, "n": INTEGER}),
@@ -449,7 +449,7 @@ def test_a_file_that_somebody_has_emptied_to_write_it_anew_is_not_written(make_a
     before = path.read_text()
     with path.open("w") as editor:
         api.site.refresh()
-        assert api.get("/api/notes/a").data["title"] == "A"  # the last good version
+        assert api.get("/api/notes/a").data["title"] == "A"  # the last valid version
         answer = api.put("/api/notes/a", {"n": 2})
         assert (answer.status, "the file is empty" in answer.raw.decode()) == (409, True)
         editor.write(before.replace('"A"', '"Edited"'))
@@ -459,7 +459,7 @@ def test_a_file_that_somebody_has_emptied_to_write_it_anew_is_not_written(make_a
 
 
 def test_a_target_is_found_by_its_id_without_reading_the_rows_of_the_others(tmp_path: Path) -> None:
-    """They would stay in memory, and a write waits for them."""
+    """The other rows would stay in memory, and reading them would delay the write."""
     files = {
         **collection("page", {"title": STRING, "tag": relation("manyToOne", "tag")}),
         **collection("tag", {"name": STRING}),
@@ -468,7 +468,7 @@ def test_a_target_is_found_by_its_id_without_reading_the_rows_of_the_others(tmp_
     }
     number = make(tmp_path, files).get("/api/tags/t5").data["id"]
     (tmp_path / ".bifolio/accounts.db").unlink()
-    api = make(tmp_path, {})  # which has the rows as they are packed in the cache
+    api = make(tmp_path, {})  # loads the packed rows from the cache
     answer = api.put("/api/pages/one?populate=tag", {"tag": {"connect": [{"id": number}]}})
     assert answer.data["tag"]["name"] == "T5"
     tags = api.site.state.snapshot.tables["api::tag.tag"].versions.values()

@@ -1,4 +1,4 @@
-"""Archives for tests: the recorded one with something changed, and small ones made from nothing."""
+"""Strapi export archives for tests: the recorded archive with changes, and small ones made from scratch."""
 
 import io
 import json
@@ -14,13 +14,13 @@ TIMESTAMPS = {"createdAt": "2024-01-01T00:00:00.000Z", "updatedAt": "2024-01-02T
 
 
 def members() -> Members:
-    """The members of the recorded archive."""
+    """Return the members of the recorded archive."""
     with tarfile.open(EXPORT) as archive:
         return {m.name: file.read() for m in archive if (file := archive.extractfile(m))}
 
 
 def pack(path: Path, found: Mapping[str, bytes], mode: str = "w:gz") -> Path:
-    """An archive of some members."""
+    """Write an archive with the given members. Return its path."""
     with tarfile.open(path, mode) as archive:  # type: ignore[call-overload]
         for name, data in found.items():
             info = tarfile.TarInfo(name)
@@ -30,7 +30,10 @@ def pack(path: Path, found: Mapping[str, bytes], mode: str = "w:gz") -> Path:
 
 
 def changed(path: Path, change: Callable[[Json], Json | None]) -> Path:
-    """The recorded archive with each entity as `change` returns it; None leaves it out."""
+    """Write a copy of the recorded archive in which `change` has been applied to each entity.
+
+    An entity for which `change` returns None is left out.
+    """
     found = members()
     name = "entities/entities_00001.jsonl"
     lines = [change(json.loads(line)) for line in found[name].splitlines()]
@@ -45,7 +48,10 @@ def small(
     links: Sequence[Mapping[str, Any]] = (),
     files: Mapping[str, bytes] | None = None,
 ) -> Path:
-    """An archive of a few types (by uid: their attributes, or a whole schema), rows and links."""
+    """Write an archive with a few content types, rows and links.
+
+    `schemas` maps each type's uid to its attributes, or to a complete schema.
+    """
     found = {
         "schemas/schemas_00001.jsonl": _lines(_schema(uid, given) for uid, given in schemas.items()),
         "entities/entities_00001.jsonl": _lines(
@@ -85,7 +91,7 @@ def _lines(rows: Any) -> bytes:
 def link(
     left: tuple[str, int, str], right: tuple[str, int, str | None], pos: int = 1, mirror: int = 1
 ) -> Json:
-    """A link from an attribute of one row to another row."""
+    """Return a link from an attribute of one row to another row."""
     return {
         "kind": "relation.basic",
         "relation": "manyToMany",

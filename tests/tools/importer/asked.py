@@ -1,8 +1,8 @@
-"""The requests that are recorded: `{book:SLUG}` and the like stand for documentIds."""
+"""The requests that are recorded. Placeholders such as `{book:SLUG}` are replaced by documentIds."""
 
 from collections.abc import Mapping
 
-IDS: Mapping[str, str] = {  # the name in braces → where the documentId is found
+IDS: Mapping[str, str] = {  # each placeholder, and the request that returns its documentId
     "salt": "/api/books?filters[slug]=the-salt-road",
     "neap": "/api/books?filters[slug]=neap-and-spring",
     "lamps": "/api/books?filters[slug]=lamps",

@@ -1,8 +1,10 @@
-"""What is put into the reference implementation before it is exported and asked, over its own API.
+"""The content that is created in Strapi, the reference implementation, before its export and responses are
+recorded.
 
-Relations of every kind, one- and two-way, in an order that is not that of creation; nested and
-repeated components, dynamic zones, locales; drafts that differ from what is published, drafts that
-were never published, and what is published with them; media with formats and descriptions.
+It contains relations of every kind, one-way and two-way, in a different order from that of their creation;
+nested and repeated components, dynamic zones and locales; drafts that differ from the published version,
+drafts that were never published, and documents that are published together with them; media with formats and
+descriptions.
 """
 
 import http.client
@@ -26,25 +28,25 @@ class Api:
         self._token = token
 
     def ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> tuple[int, bytes]:
-        """The status and the bytes of an answer."""
+        """Send a request. Return the status and the body of the response."""
         headers = {"Authorization": f"Bearer {self._token}"} | ({"Content-Type": kind} if kind else {})
         self._connection.request(method, path, body, headers)
         answer = self._connection.getresponse()
         return answer.status, answer.read()
 
     def send(self, method: str, path: str, data: Json) -> Json:
-        """The data of an answer that must not be an error."""
+        """Send a request that must succeed. Return the response's data."""
         status, body = self.ask(method, path, json.dumps({"data": data}).encode(), "application/json")
         if status not in (200, 201):
             raise RuntimeError(f"{method} {path}: {status} {body[:500]!r}")
         return dict(json.loads(body)["data"])
 
     def make(self, path: str, **data: Any) -> str:
-        """Create a document; its documentId."""
+        """Create a document, and return its documentId."""
         return str(self.send("POST", path, data)["documentId"])
 
     def upload(self, name: str, content: bytes, mime: str, info: Mapping[str, str]) -> int:
-        """Upload a file; its id."""
+        """Upload a file, and return its id."""
         boundary = secrets.token_hex(12)
         parts = [
             f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n'
@@ -61,7 +63,7 @@ class Api:
 
 
 def picture(width: int, height: int, kind: str, shade: int) -> bytes:
-    """A picture that compresses to little: two gradients."""
+    """Return a picture that can't be compressed well: it consists of two gradients."""
     image = Image.merge(
         "RGB",
         [
@@ -76,7 +78,7 @@ def picture(width: int, height: int, kind: str, shade: int) -> bytes:
 
 
 def fill(api: Api) -> None:
-    """Make everything."""
+    """Create all content."""
     files = _upload(api)
     people = _people(api, files)
     genres = _genres(api)

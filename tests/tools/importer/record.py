@@ -1,8 +1,8 @@
-"""`python -m tests.tools.importer.record`: asks the reference implementation anew what is compared with.
+"""`python -m tests.tools.importer.record`: record the responses of Strapi with which Bifolio's are compared.
 
-Needs Node.js with npm. It installs the reference implementation (see bench/peer), makes a project with
-the content types in site/, fills it over its own API, asks it REQUESTS, exports it, and writes
-export.tar.gz, answers.json and remote.json beside this file.
+This needs Node.js with npm. It installs Strapi (see bench/peer), creates a project with the content types in
+site/, creates content over Strapi's API, sends the REQUESTS, exports the project, and writes export.tar.gz,
+answers.json and remote.json to this file's folder.
 """
 
 import json
@@ -53,7 +53,9 @@ def main() -> None:
 
 
 def _point_anywhere(database: Path) -> None:
-    """Let a remark have a target of any type, which the API itself can't write (it answers 500)."""
+    """Let a remark have a target of any type. Strapi's API can't write such a relation (it responds with
+    500).
+    """
     with sqlite3.connect(database) as connection:
         connection.execute(
             "UPDATE remarks SET target_id = 1, target_type = 'api::writer.writer' WHERE id = 2"
@@ -61,7 +63,7 @@ def _point_anywhere(database: Path) -> None:
 
 
 def _ask(api: Api) -> list[dict[str, object]]:
-    """The status and the body of every request."""
+    """Send every request, and return the status and body of each response."""
     ids = {}
     for name, path in IDS.items():
         found = json.loads(api.ask("GET", quote(path, safe="/?&=[]$%:"))[1])["data"]
@@ -75,7 +77,9 @@ def _ask(api: Api) -> list[dict[str, object]]:
 
 
 def _overhear(api: Api) -> dict[str, object]:
-    """What an import by URL asks for, and what it is answered; files are left out, an archive has them."""
+    """Import by URL, and return the responses to the import's requests. Files are left out, because the
+    archive has them.
+    """
     heard: dict[str, object] = {}
 
     def ask(path: str, _: str) -> Answer:
@@ -90,7 +94,9 @@ def _overhear(api: Api) -> dict[str, object]:
 
 
 def _write(name: str, value: object) -> None:
-    """A file of JSON with a line for each member, so that a new recording can be looked through."""
+    """Write a JSON file with one line for each member, so that changes in a new recording are easy to
+    review.
+    """
     many = list(value.items()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
     lines = ",\n".join(
         f"{json.dumps(item[0])}: {_compact(item[1])}" if isinstance(value, dict) else _compact(item)

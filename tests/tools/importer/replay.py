@@ -1,4 +1,6 @@
-"""A server that answers what the reference implementation answered, or asks it and remembers."""
+"""A server that replays recorded responses of Strapi, or forwards requests to Strapi and records the
+responses.
+"""
 
 import json
 import threading
@@ -7,7 +9,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-# A path → the status, the media type and the bytes of its answer.
+# The status, media type and body of the response for a path.
 Answer = tuple[int, str, bytes]
 Ask = Callable[[str, str], Answer]
 JSON = "application/json"
@@ -15,7 +17,10 @@ JSON = "application/json"
 
 @contextmanager
 def serving(ask: Ask) -> Iterator[str]:
-    """A server on 127.0.0.1 that has its answers from `ask` (path, Authorization); its address."""
+    """Context manager: run a server on 127.0.0.1, and yield its URL.
+
+    Its responses come from `ask`, which is called with the path and the `Authorization` header.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -45,7 +50,7 @@ def serving(ask: Ask) -> Iterator[str]:
 
 
 def recorded(answers: Mapping[str, Any], files: Mapping[str, bytes], token: str) -> Ask:
-    """Answers that were recorded, for whoever has the token; files for everybody."""
+    """Return a function that replays recorded responses if the token is right, and files without a token."""
 
     def ask(path: str, authorization: str) -> Answer:
         if path in files:

@@ -1,7 +1,7 @@
-"""After an import Bifolio answers what the reference implementation answered: every recorded request.
+"""After an import, Bifolio's responses must be the same as Strapi's: this compares every recorded request.
 
-What differs is listed here, with the reason, and in docs/import.md: everything else is equal. Numeric
-ids are not compared, since those of rows and of documents are different things; documentIds are.
+All permitted differences are listed here, with the reason, and in docs/import.md. Numeric ids are not
+compared, because Strapi has one for each row and Bifolio one for each document. The documentIds are compared.
 """
 
 import json
@@ -17,11 +17,11 @@ from tests.sites import Api, opened
 
 HERE = Path(__file__).parent
 ANSWERS = json.loads((HERE / "answers.json").read_bytes())
-# Lists that nobody asked to be sorted: there by id, here by creation.
+# Lists without a sort parameter: Strapi sorts by id, Bifolio by creation time.
 UNSORTED = ("/api/books", "/api/books?fields[0]=title&fields[1]=price")
-# Made anew here: the same pictures in the same sizes, by another encoder.
+# Bifolio creates the formats again: the same pictures with the same dimensions, but with another encoder.
 MADE = ("size", "sizeInBytes")
-# There the numbers of a bigint column, here a timestamp as any other.
+# Strapi returns the numbers of a bigint column, Bifolio returns a normal timestamp.
 TIMESTAMPS = {"stamp": ("1709202030000", "2024-02-29T10:20:30.000Z")}
 
 
@@ -68,7 +68,7 @@ def _differences(theirs: Any, ours: Any, at: str) -> Iterator[str]:
 def _different_objects(theirs: dict[str, Any], ours: dict[str, Any], at: str) -> Iterator[str]:
     for key in theirs.keys() | ours.keys():
         if key not in theirs and key == "locale":
-            continue  # it is in every document here (spec.md 2.2)
+            continue  # in Bifolio, every document has a locale (spec.md 2.2)
         if key not in ours and key == "isUrlSigned" and theirs[key] is False:
             continue
         their, our = theirs.get(key, "missing"), ours.get(key, "missing")
@@ -89,7 +89,10 @@ def _sorted(found: list[dict[str, Any]], key: str) -> list[dict[str, Any]]:
 
 
 def _shown(targets: list[Any]) -> list[Any]:
-    """What a relation of any type leads to: there the draft and the published row, here one document."""
+    """Return the targets of a relation to any type.
+
+    Strapi returns the draft and the published row of a target, Bifolio returns only one document.
+    """
     if not all(isinstance(target, dict) and "__type" in target for target in targets):
         return targets
     live = {target["documentId"] for target in targets if target["publishedAt"]}

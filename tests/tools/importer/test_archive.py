@@ -1,4 +1,6 @@
-"""An archive is somebody else's: whatever is in it, the site stays whole and one line says what is wrong."""
+"""Invalid archives: whatever an archive contains, the site is not damaged, and one line reports the
+problem.
+"""
 
 import io
 import json
@@ -17,7 +19,7 @@ TAG = {"api::tag.tag": {"name": {"type": "string"}}}
 
 
 def refused(root: Path, path: Path) -> str:
-    """The line that an archive is refused with; nothing is written."""
+    """Assert that an archive is rejected and nothing is written. Return the error line."""
     with pytest.raises(SetupError) as caught:
         run(root, Archive(path), ImportOptions(), lambda *_: None)
     assert not (root / "content").exists()

@@ -1,4 +1,6 @@
-"""Imports into a site: once, twice, after changes there, after changes here, and where something breaks."""
+"""Imports into a site: the first and second import, after changes in Strapi or in the site, and with
+failures.
+"""
 
 import errno
 import hashlib
@@ -31,7 +33,7 @@ def imported(root: Path, path: Path = EXPORT, **options: bool) -> Imported:
 
 
 def files(root: Path) -> dict[str, tuple[bytes, int]]:
-    """Every file of a site, the state in .bifolio included: its bytes and when it was written."""
+    """Return each file of a site, including those in .bifolio, with its content and modification time."""
     found = [p for p in sorted(root.rglob("*")) if p.is_file()]
     return {str(p.relative_to(root)): (p.read_bytes(), p.stat().st_mtime_ns) for p in found}
 
@@ -45,7 +47,9 @@ def kept(result: Imported) -> list[str]:
 
 
 def renamed(data: Json) -> Json:
-    """The source after somebody gave a book another summary there."""
+    """Return an entity of the archive. If it is a certain book, change its summary, as someone might in
+    Strapi.
+    """
     if data["type"] == "api::book.book" and data["data"]["slug"] == "the-salt-road":
         data["data"]["summary"] = "Changed there"
     return data
@@ -60,7 +64,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def root(once: Path, tmp_path: Path) -> Path:
-    """A site into which the recorded archive was imported."""
+    """A site into which the recorded archive has been imported."""
     return Path(shutil.copytree(once, tmp_path / "site"))
 
 
@@ -144,7 +148,7 @@ def test_what_markdown_cannot_say_is_json(tmp_path: Path) -> None:
     assert imported(tmp_path / "site", path).files == 0
 
 
-# --- changed there ---------------------------------------------------------------------------------
+# --- changed in Strapi -----------------------------------------------------------------------------
 
 
 def test_what_changed_there_comes(root: Path) -> None:
@@ -163,7 +167,9 @@ def test_what_changed_there_comes(root: Path) -> None:
 def test_a_draft_that_was_published_there_is_no_file_any_more(root: Path) -> None:
     def publish(data: Json) -> Json | None:
         if data["type"] == "api::genre.genre" and data["data"]["name"] == "Charts, renamed":
-            return None  # its draft: what is published is left, and a draft that says the same is none
+            # Leaves out the draft, so only the published version remains; a draft that is the same has no
+            # file.
+            return None
         return data
 
     draft = next(root.glob("content/genres/*.draft.md"), None)
@@ -180,7 +186,7 @@ def test_what_is_gone_there_stays_here(root: Path) -> None:
     assert {n for n in before if "shelves" in n} <= texts(root).keys()
 
 
-# --- changed here ----------------------------------------------------------------------------------
+# --- changed in the site ---------------------------------------------------------------------------
 
 
 def edit(path: Path, old: str = "title: The Salt Road", new: str = "title: Mine  # my own") -> bytes:
@@ -204,7 +210,7 @@ def test_what_changed_on_both_sides_stays_and_is_named(root: Path) -> None:
     assert kept(result) == [SALT]
     assert (root / SALT).read_bytes() == mine
     assert "Changed there" in (root / "content/books/the-salt-road.draft.md").read_text()
-    assert kept(imported(root, path)) == [SALT]  # it is still so
+    assert kept(imported(root, path)) == [SALT]  # The conflict remains.
     text = "\n".join(report(result, dry_run=False))
     assert f"  {SALT} was changed both in this site and in Strapi" in text
 
@@ -275,7 +281,7 @@ def test_another_file_under_the_name_of_an_upload_stays(tmp_path: Path) -> None:
     assert (other / "content/uploads" / name).read_bytes() == b"mine"
 
 
-# --- a site that has something already -------------------------------------------------------------
+# --- a site that already has content ---------------------------------------------------------------
 
 
 def test_a_site_keeps_what_it_has(tmp_path: Path) -> None:
@@ -323,7 +329,7 @@ def test_a_broken_site_is_named_first(tmp_path: Path) -> None:
         imported(tmp_path / "site")
 
 
-# --- what can't be -----------------------------------------------------------------------------------
+# --- impossible imports ----------------------------------------------------------------------------
 
 
 def test_a_type_that_cannot_be_is_left_out_with_what_needs_it(tmp_path: Path) -> None:
@@ -479,7 +485,8 @@ def test_a_disk_that_is_full_of_media(tmp_path: Path) -> None:
 
 def test_a_killed_import_is_finished_or_was_never_begun(tmp_path: Path, once: Path) -> None:
     whole = texts(once)
-    # Python tells of every rename, which is how a file gets to its place: 67 files, and what was imported.
+    # Python's audit hook is called for each rename, by which a file is put in its place. There are 67 files,
+    # and the record of the import.
     code = (
         "import os, sys\n"
         "left = int(sys.argv[2])\n"

@@ -1,4 +1,4 @@
-"""Reads of config/api of Strapi projects."""
+"""Reading the settings in config/api of Strapi projects."""
 
 from pathlib import Path
 

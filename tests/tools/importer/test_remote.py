@@ -1,4 +1,4 @@
-"""Imports from a running installation: its recorded answers, and answers that nobody would want."""
+"""Imports from a running Strapi server: with its recorded responses, and with invalid responses."""
 
 import http.server
 import json
@@ -24,7 +24,7 @@ ANSWERS = json.loads((Path(__file__).parent / "remote.json").read_bytes())
 FILES = {
     f"/uploads/{n.rpartition('/')[2]}": d for n, d in members().items() if n.startswith("assets/uploads/")
 }
-PRIVATE = ("note: ", "secret: ")  # what the API does not tell
+PRIVATE = ("note: ", "secret: ")  # attributes that the API does not return
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def fetched(root: Path, address: str, token: str = TOKEN, **options: bool) -> Im
 
 
 def texts(root: Path) -> dict[str, str]:
-    """The texts of a site, without what only an archive has."""
+    """Return the content of each file in a site, without the attributes that only an archive contains."""
     found = {}
     for path in sorted(p for p in root.rglob("*") if p.is_file() and ".bifolio" not in p.parts):
         lines = path.read_bytes().decode("latin-1").splitlines(keepends=True)
@@ -68,7 +68,7 @@ def test_twice_changes_nothing_and_fetches_no_file_again(tmp_path: Path, there: 
     fetched(tmp_path / "site", there)
     before = texts(tmp_path / "site")
     with serving(recorded(ANSWERS, {}, TOKEN)) as without_files:
-        # another port is another address: nothing that is recorded may depend on it
+        # The server now has another port, so another URL. The recorded state must not depend on the URL.
         assert fetched(tmp_path / "site", without_files).files == 0
     assert texts(tmp_path / "site") == before
 

@@ -1,4 +1,4 @@
-"""What the schemas of a source become: custom fields, and relations whose other side is at users."""
+"""The import of schemas: custom fields, and relations whose other side is the type for users."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ USER_SCHEMA: dict[str, Any] = {
 
 
 def imported(root: Path, reader: Archive | Remote) -> tuple[Site, list[str]]:
-    """The site into which a source was imported, and the notes of that."""
+    """Import from a source. Return the site, and the notes that the import reported."""
     root.mkdir(exist_ok=True)
     notes = [f"{uid}: {what}" for uid, what, _ in run(root, reader, ImportOptions(), _say).source.notes]
     site = Site(root)
@@ -66,7 +66,7 @@ def test_custom_fields_of_an_archive_come(tmp_path: Path) -> None:
 
 
 def test_custom_fields_of_an_installation_come(tmp_path: Path) -> None:
-    """Its content-type builder gives them no type but this."""
+    """The content-type builder returns only `customField` as the type of these attributes."""
     attributes = {**TITLE, "place": {"type": "customField", "customField": "plugin::map.place"}}
     row = {
         "documentId": "n1",
@@ -91,7 +91,7 @@ def test_custom_fields_of_an_installation_come(tmp_path: Path) -> None:
 
 
 def _told(uid: str, attributes: dict[str, Any]) -> dict[str, Any]:
-    """A type as the content-type builder tells it."""
+    """Return a content type as in a response of the content-type builder."""
     name = uid.rpartition(".")[2]
     schema = {
         "kind": "collectionType",
@@ -127,7 +127,7 @@ def test_relations_stored_at_users_come_to_the_other_side(tmp_path: Path) -> Non
         link((USER, 7, "home"), (ARTICLE, 1, "owner")),
         link((ARTICLE, 1, "author"), (USER, 8, "articles")),
     ]
-    del links[2]["right"]["pos"]  # A relation to one has no order.
+    del links[2]["right"]["pos"]  # A to-one relation has no order.
     site, notes = imported(tmp_path / "site", Archive(small(tmp_path / "a.tar.gz", schemas, rows, links)))
     assert [n for n in notes if ": accounts are not imported" not in n] == []
     assert values(site, ARTICLE, "readers") == [(f"{8:024d}", f"{7:024d}")]

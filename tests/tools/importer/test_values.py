@@ -1,4 +1,4 @@
-"""Whatever an archive says: it comes and stays as it is, or one line says why it does not."""
+"""Arbitrary values in an archive: each is imported unchanged, or one line reports why it is not."""
 
 import copy
 import tempfile
@@ -132,7 +132,7 @@ def test_an_archive_that_says_anything_is_refused_or_read(data: st.DataObject) -
 
 
 def _spoil(said: dict[str, Any], data: st.DataObject) -> None:
-    """Put anything in the place of some part."""
+    """Replace a random part of an archive with a random value."""
     parts = [said["schemas"], *(row[2] for row in said["rows"]), *said["links"]]
     places = [place for part in parts for place in _places(part)]
     container, key = data.draw(st.sampled_from(places))

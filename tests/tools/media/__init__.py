@@ -1,1 +1,1 @@
-"""Tests of `bifolio media`."""
+"""Tests for `bifolio media`."""

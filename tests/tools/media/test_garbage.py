@@ -1,4 +1,6 @@
-"""`bifolio media gc`: what is named anywhere stays, and so does what is young."""
+"""`bifolio media gc`: it must not delete objects that a file in any commit refers to, or objects that are
+new.
+"""
 
 import hashlib
 import subprocess
@@ -39,7 +41,9 @@ def put(s3: S3, *contents: bytes) -> None:
 
 
 def collect(root: Path, grace: timedelta = NOW) -> tuple[int, int, int, int]:
-    """Collect; how many objects there were, how many were named and young, and how many were deleted."""
+    """Delete unused objects. Return the number of objects, of those in use, of those that are too new, and of
+    those deleted.
+    """
     site = Site(root)
     site.load()
     bucket = open_bucket(site.state.settings)
@@ -54,7 +58,7 @@ def run(root: Path, *arguments: str) -> Result:
 
 @pytest.fixture
 def root(tmp_path: Path, s3: S3) -> Path:
-    """A site whose first commit names `first`, and whose file names `second` without being committed."""
+    """A site whose first commit refers to the object `first`. An uncommitted file refers to `second`."""
     site = tmp_path / "site"
     write(site, {"site.yaml": s3.settings(), "content-types/post.json": schema("post", {"title": "string"})})
     describe(site, "a.txt", b"first")
@@ -88,7 +92,7 @@ def test_branches_tags_stashes_the_index_and_the_reflog_count(root: Path, s3: S3
 
 
 def test_a_description_that_is_elsewhere_as_well_counts(root: Path, s3: S3) -> None:
-    """Also where git names the other place first, and where a name has a newline in it."""
+    """This also applies if git lists the other path first, or if a file name contains a newline."""
     for name in ("a.txt", "b\nc.txt"):
         git(root, "checkout", "-qb", f"with-{name[0]}", "main")
         describe(root, name, f"of {name}".encode())

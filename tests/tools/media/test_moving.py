@@ -1,4 +1,4 @@
-"""`bifolio media push` and `pull`: both ways, killed in between, and beside what people do meanwhile."""
+"""`bifolio media push` and `pull`: in both directions, with kills, and with simultaneous changes by users."""
 
 import hashlib
 import io
@@ -55,7 +55,7 @@ def run(root: Path, *arguments: str) -> Result:
 
 
 def content(root: Path) -> dict[str, bytes]:
-    """The media of a site that are on disk, but for descriptions."""
+    """Return the media files of a site that are on disk, without their descriptions."""
     folder = root / "content/uploads"
     files = (path for path in folder.rglob("*") if path.is_file())
     found = {str(path.relative_to(folder)): path.read_bytes() for path in files}
@@ -63,12 +63,14 @@ def content(root: Path) -> dict[str, bytes]:
 
 
 def count(root: Path) -> int:
-    """How many media files are on disk, while somebody moves them."""
+    """Return the number of media files on disk. Files may be moved at the same time."""
     return sum(name.endswith(".txt") for name in os.listdir(root / "content/uploads"))
 
 
 def shown(root: Path) -> dict[str, dict[str, Any]]:
-    """What answers have of media, but for what says where they are."""
+    """Return the values of all media as in responses, without the values that depend on where a file is
+    stored.
+    """
     site = Site(root)
     site.load()
     for path in site.unscaled():
@@ -112,7 +114,8 @@ def test_files_can_be_kept(root: Path, s3: S3) -> None:
 
 def test_what_the_bucket_does_not_give_back_stays_on_disk(root: Path, s3: S3) -> None:
     hash_ = hashlib.sha256(b"a note").hexdigest()
-    obstore.put(s3.store, f"{hash_[:2]}/{hash_}.txt", b"a nope")  # as long, and young
+    # Of the same length as the right content, and new.
+    obstore.put(s3.store, f"{hash_[:2]}/{hash_}.txt", b"a nope")
     done = run(root, "push")
     assert done.exit_code == 1
     assert "content/uploads/deep/note.txt: The media file is damaged in the bucket" in done.output
@@ -186,7 +189,7 @@ def test_killed_again_and_again(tmp_path: Path, s3: S3, way: str) -> None:
         process.kill()
         process.wait()
         halfway += 0 < len(content(tmp_path)) < len(disk)
-        # Every file is on disk, or its description names an object that is there.
+        # Every file is on disk, or its description names an existing object.
         assert shown(tmp_path) == before
         site, held = load(tmp_path, {}), s3.objects()
         for key, one in site.state.snapshot.media.items():
@@ -202,7 +205,7 @@ def test_killed_again_and_again(tmp_path: Path, s3: S3, way: str) -> None:
 
 
 def exported(root: Path, target: Path) -> dict[str, bytes]:
-    """The files of an export, but for what says when it was made."""
+    """Export the site. Return the exported files without the time of the export."""
     done = CliRunner().invoke(main, ["export", str(target), "--site", str(root), "--force"])
     assert done.exit_code == 0, done.output
     uploads = target / "uploads"
