@@ -1,8 +1,8 @@
 /**
- * The table of addresses: what each kind of page is called, and where it is.
+ * The table of URLs: the name of each page, and its path in the studio.
  *
- * A part that begins with a colon stands for any value. Whatever leads to a page asks `addressTo`, so that nothing
- * leads to one that there is not. pages.js says what is shown there.
+ * A path segment that begins with a colon is a variable. All links to pages are made with `addressTo`, so no link can
+ * lead to a page that does not exist. pages.js has the component for each page.
  */
 
 import { addressOf } from "./router.js";
@@ -22,7 +22,7 @@ const PATHS = {
 const partsOf = (name) => PATHS[name].split("/").filter(Boolean);
 
 /**
- * The page that is at a path, by its name, and the values in the path; null where there is none.
+ * Return the name of the page at a path and the variables in the path, or null if there is no such page.
  * @param {string[]} parts
  * @returns {{name: string, values: Record<string, string>} | null}
  */
@@ -38,7 +38,7 @@ export function placeAt(parts) {
 }
 
 /**
- * The address of a page; "" where there is no such page.
+ * Return the URL of a page, or "" if there is no such page.
  * @param {string} name
  * @param {Record<string, string>} [values]
  * @param {Record<string, string> | URLSearchParams} [params]

@@ -1,6 +1,6 @@
-/** Loads what is not needed yet, so that it is there when somebody goes on. */
+/** Loads modules in advance, so that they are ready when the user needs them. */
 
-/** Have the browser load the modules that the server has named in the page as to be loaded `ahead` (routes.py). */
+/** Let the browser load the modules that the server lists in the page under `ahead` (routes.py). */
 export function loadAhead() {
   for (const link of document.querySelectorAll("link[rel=ahead]")) {
     /** @type {HTMLLinkElement} */ (link).rel = "modulepreload";

@@ -1,4 +1,7 @@
-/** The server's public REST API, the same that everybody has (GET /openapi.json describes it), in one version. */
+/**
+ * Client for the server's public REST API (see GET /openapi.json). All requests use the version of the site that is
+ * shown.
+ */
 
 import { SITE } from "./base.js";
 import { connectionFound, connectionLost } from "./connection/connection.js";
@@ -11,9 +14,7 @@ const WRITTEN_TO_BRANCH = /^\/?(api\/|batch$|history\/.*\/restore$)/;
 const OF_PEOPLE = /^\/?api\/(auth|connect|users)/;
 const OF_PROXIES = [502, 503, 504]; // what they say of a server that does not answer them
 
-/**
- * What is wrong, as the server says it, or with the connection (status 0).
- */
+/** An error response of the server, or a failed connection (status 0). */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -27,14 +28,14 @@ export class ApiError extends Error {
   }
 }
 
-/** What is wrong while the server does not answer. */
+/** Return the error for a server that does not respond. */
 export const unreachable = () => new ApiError(0, "The server can't be reached");
 
 /** @type {Set<() => void>} */
 const onEnd = new Set();
 
 /**
- * Call a function whenever the server no longer knows who is here; returns what undoes that.
+ * Call a function whenever the server no longer accepts the session. Returns a function that cancels this.
  * @param {() => void} listener
  */
 export function whenSessionEnds(listener) {
@@ -46,27 +47,27 @@ export function whenSessionEnds(listener) {
 
 /**
  * @typedef {object} Answer
- * @property {any} data  The `data` of the body, null where there is none.
+ * @property {any} data  The `data` of the body, or null if it has none.
  * @property {any} meta
  * @property {any} body  The whole body.
  * @property {string} etag
- * @property {string} undo  The id to undo the write by, "" where that can't be done.
+ * @property {string} undo  The id with which the write can be undone, or "" if it can't be undone.
  */
 
 /**
  * @typedef {object} Options
  * @property {string} [method]
- * @property {object} [query]  Parameters, see `queryString`.
- * @property {any} [body]  What is sent as JSON; a FormData as it is.
+ * @property {object} [query]  The query parameters, see `queryString`.
+ * @property {any} [body]  The body, which is sent as JSON. A FormData is sent unchanged.
  * @property {Record<string, string>} [headers]
  * @property {AbortSignal} [signal]
- * @property {boolean} [keepalive]  Whether it is sent though the page is closed.
- * @property {boolean} [exact]  Whether numbers are `Exact` that JavaScript would change.
+ * @property {boolean} [keepalive]  Whether the request is sent even if the page is closed.
+ * @property {boolean} [exact]  Whether numbers that JavaScript can't represent exactly are returned as `Exact`.
  */
 
 /**
- * Ask the server. Throws ApiError for any answer that is an error, and AbortError where `signal` says so.
- * @param {string} path  From the site's root, such as "api/articles".
+ * Send a request to the server. Throws ApiError if the response is an error, and AbortError if `signal` aborts it.
+ * @param {string} path  The path relative to the site's root, such as "api/articles".
  * @param {Options} [options]
  * @returns {Promise<Answer>}
  */
@@ -91,7 +92,8 @@ export async function ask(path, { method = "GET", query, body, headers = {}, exa
 }
 
 /**
- * The parameters that name the version of the site, where a request takes them: `at` of a read, `branch` of a write.
+ * Return the parameters that select the version of the site: `at` for reads, `branch` for writes. Some paths accept
+ * none.
  * @param {string} path
  * @param {string} method
  * @returns {Record<string, string>}
@@ -104,7 +106,10 @@ function versionParams(path, method) {
   return branch && WRITTEN_TO_BRANCH.test(path) ? { branch } : {};
 }
 
-/** Where a browser finds a file of the site. @param {string} url  As the API names it. */
+/**
+ * Return the URL under which the browser can load a file of the site.
+ * @param {string} url  The URL as returned by the API.
+ */
 export function fileAddress(url) {
   const address = new URL(url.replace(/^\//, ""), SITE);
   const { at, branch } = currentVersion();
@@ -113,7 +118,7 @@ export function fileAddress(url) {
 }
 
 /**
- * The response to a request, and its body. Throws ApiError where the server, or the one behind a proxy, is not there.
+ * Return the response to a request, and its body. Throws ApiError if the server is not reachable, also behind a proxy.
  * @param {URL} url
  * @param {RequestInit} init
  * @param {(text: string) => any} parse
@@ -160,7 +165,7 @@ function inWords(seconds) {
 }
 
 /**
- * Parameters in bracket notation: {sort: "title", filters: {title: {$eq: "x"}}}.
+ * Return the parameters in bracket notation: {sort: "title", filters: {title: {$eq: "x"}}}.
  * @param {object} value
  */
 export function queryString(value) {

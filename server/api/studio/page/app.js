@@ -1,4 +1,4 @@
-/** Who is here: nobody, who has to sign in, or somebody, who gets the studio. */
+/** The root of the studio: it shows the sign-in page or, if a user is signed in, the studio. */
 
 import { ApiError, whenSessionEnds } from "./api.js";
 import { StudioContext } from "./context.js";
@@ -32,7 +32,7 @@ export function App() {
       (error) => set({ error }),
     );
   }, []);
-  // Whoever has lost the session is the public again, whose /access says how to sign in.
+  // A caller without a session is the public again. GET /access then returns how to sign in.
   useEffect(() => whenSessionEnds(() => forget().then(() => load("Your session has ended. Sign in again."))), []);
 
   const leave = useCallback(() =>
@@ -52,7 +52,7 @@ function Inside({ model, signOut }) {
   return html`<${StudioContext.Provider} value=${studio}><${Shell} /></${StudioContext.Provider}>`;
 }
 
-/** Have the browser forget a cookie that is of no use any more. */
+/** Let the browser delete a cookie that is no longer valid. */
 function forget() {
   return signOut().catch(() => undefined);
 }

@@ -1,8 +1,8 @@
-/** Addresses of the server: the one place that knows where the page's own files are. */
+/** URLs of the server. Only this module depends on where the page's own files are. */
 
-/** The files of this page, such as /studio/-/0123abcd/. */
+/** The folder of this page's files, such as /studio/-/0123abcd/. */
 export const FILES = new URL("./", import.meta.url);
-/** The studio, such as /studio/. */
+/** The URL of the studio, such as /studio/. */
 export const STUDIO = new URL("../../", FILES);
-/** The site, which may be below a path of a proxy. */
+/** The URL of the site, which a proxy may serve under a path. */
 export const SITE = new URL("../", STUDIO);

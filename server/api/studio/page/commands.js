@@ -1,4 +1,4 @@
-/** What the palette offers: content types, commands, and documents that a search finds. */
+/** The entries of the command palette: content types, commands, and documents that match a search. */
 
 import { addressTo } from "./addresses.js";
 import { ask } from "./api.js";
@@ -19,7 +19,7 @@ const UNREACHED = "No connection: the search continues when the server is back."
  */
 
 /**
- * The commands that are there for whoever is here, without documents.
+ * Return the commands for the current user, without documents.
  * @param {import("./context.js").Studio} studio
  * @returns {Command[]}
  */
@@ -61,7 +61,8 @@ export function commandsFor({ model, signOut }) {
 }
 
 /**
- * The documents that a text finds, as commands that lead to them. Those of the text before stay meanwhile.
+ * Return the documents that match a text, as commands that open them. Until the search has finished, the previous
+ * matches stay.
  * @param {import("./model.js").Model} model
  * @param {string} text
  * @returns {{matches: Command[], error: string, searching: boolean}}

@@ -1,4 +1,4 @@
-/** What every page may need, without its being handed down: who is here and what the site is; messages. */
+/** The context with data that every page may need: the user, the site, and messages. */
 
 import { createContext, useContext } from "./vendor/preact.js";
 

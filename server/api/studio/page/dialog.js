@@ -1,4 +1,4 @@
-/** A dialog above the page: the browser keeps the focus in it, closes it on Escape, and gives the focus back. */
+/** A modal dialog. The browser keeps the focus in it, closes it on Escape, and then returns the focus. */
 
 import { html, useLayoutEffect, useRef } from "./vendor/preact.js";
 
@@ -21,7 +21,7 @@ export function Dialog({ label, close, children, class: name = "" }) {
 }
 
 /**
- * Ask before something is done.
+ * A dialog that asks for confirmation of an action.
  * @param {{title: string, text: string, label: string, confirm: () => void, close: () => void}} props
  */
 export function Question({ title, text, label, confirm, close }) {

@@ -1,4 +1,4 @@
-/** The input of `blocks`: an editor, which is loaded when there is one to show, or the source of the value. */
+/** The input for `blocks`: an editor, which is loaded when it is first shown, or the JSON source of the value. */
 
 import { NotLoaded, loadPart } from "../connection/parts.js";
 import { Json } from "../form/inputs.js";
@@ -39,7 +39,7 @@ export function Blocks(props) {
   return html`<${Editor} ...${props} source=${() => setSource(true)} />`;
 }
 
-/** The words of the blocks, where the editor will have them. @param {{value: any[]}} props */
+/** The text of the blocks, at the place where the editor will show it. @param {{value: any[]}} props */
 function Placeholder({ value }) {
   return html`<div class="blocks" aria-busy="true">
     <div class="blocks-toolbar"></div>
@@ -55,7 +55,7 @@ function tagOf(block) {
   return { quote: "blockquote", code: "pre" }[String(block?.type)] ?? "p";
 }
 
-/** The words of a node, those of each item of a list in a line. @param {any} node @returns {string} */
+/** Return the text of a node. Each item of a list has a line of its own. @param {any} node @returns {string} */
 function wordsOf(node) {
   if (typeof node?.text === "string") return node.text;
   const children = Array.isArray(node?.children) ? node.children : [];

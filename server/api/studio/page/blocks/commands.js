@@ -1,4 +1,4 @@
-/** What can be done to a document: kinds of blocks, and lists in lists. Each is a change to a transaction. */
+/** Editing commands for a document: changing the types of blocks, and nesting lists. Each changes a transaction. */
 
 import { Fragment, NodeSelection, TextSelection } from "../vendor/prosemirror.js";
 import { schema } from "./schema.js";
@@ -14,7 +14,7 @@ const { nodes } = schema;
 const isListNode = (/** @type {Node} */ node) => node.type === nodes.list || node.type === nodes.sublist;
 
 /**
- * A command of the editor, of a change that says whether it can be made.
+ * Return an editor command for a change. The change returns whether it is possible.
  * @param {(tr: Transaction) => boolean} change
  * @returns {Command}
  */
@@ -26,7 +26,7 @@ export const command = (change) => (state, dispatch) => {
 };
 
 /**
- * The items of the innermost list that are selected.
+ * Return the selected items of the innermost list.
  * @param {Transaction | import("../vendor/prosemirror.js").EditorState} tr
  */
 export function selectedItems({ selection }) {
@@ -40,12 +40,12 @@ export function selectedItems({ selection }) {
 }
 
 /**
- * Put nodes in the place of others, with the selection where its text has gone.
+ * Replace nodes with others, and move the selection along with its text.
  * @param {Transaction} tr
  * @param {number} from
  * @param {number} to
  * @param {Node[]} made
- * @param {number} shift  By how many positions the selected text moves.
+ * @param {number} shift  The number of positions by which the selected text moves.
  */
 function replace(tr, from, to, made, shift) {
   const { anchor, head } = tr.selection;
@@ -57,7 +57,7 @@ function replace(tr, from, to, made, shift) {
 const sizeOf = (list) => list.reduce((size, node) => size + node.nodeSize, 0);
 
 /**
- * A list as it is one level deeper, or higher.
+ * Return a list as it is one level deeper or higher.
  * @param {Node} node
  * @param {number} step
  * @returns {Node}
@@ -69,7 +69,7 @@ function relevel(node, step) {
   return node.type.create({ ...node.attrs, indentLevel: level }, node.children.map((child) => relevel(child, step)));
 }
 
-/** Make the selected items a list in their list, below the item before them. @param {Transaction} tr */
+/** Move the selected items into a nested list below the item before them. @param {Transaction} tr */
 export function indent(tr) {
   const found = selectedItems(tr);
   if (!found || found.first === 0) return false;
@@ -89,7 +89,10 @@ export function indent(tr) {
   return true;
 }
 
-/** Take the selected items out of their list: into the one around it, or to be paragraphs. @param {Transaction} tr */
+/**
+ * Move the selected items out of their list: into the surrounding list, or out of all lists as paragraphs.
+ * @param {Transaction} tr
+ */
 export function outdent(tr) {
   const found = selectedItems(tr);
   if (!found) return false;
@@ -108,13 +111,13 @@ export function outdent(tr) {
   return true;
 }
 
-/** A child of a list as a block of the document. @param {Node} node */
+/** Convert a child of a list to a top-level block. @param {Node} node */
 function alone(node) {
   if (node.type === nodes.list_item) return nodes.paragraph.create({ was: node.attrs.was }, node.content);
   return node.type === nodes.sublist ? nodes.list.create(relevel(node, -1).attrs, node.content) : node;
 }
 
-/** The blocks of the document that are selected. @param {Transaction} tr */
+/** Return the selected top-level blocks. @param {Transaction} tr */
 function selectedBlocks({ doc, selection: { $from, $to } }) {
   const first = $from.index(0);
   const last = Math.max(first, $to.depth ? $to.index(0) : $to.index(0) - 1);
@@ -122,7 +125,8 @@ function selectedBlocks({ doc, selection: { $from, $to } }) {
 }
 
 /**
- * Make the selected blocks a list, or what is selected of a list another kind of list, or no list.
+ * Convert the selected blocks to a list. If list items are selected, change the list's format, or convert them to
+ * paragraphs.
  * @param {Format} format
  * @returns {(tr: Transaction) => boolean}
  */
@@ -147,7 +151,7 @@ export const toList = (format) => (tr) => {
   return true;
 };
 
-/** Take what is selected out of all lists that it is in. @param {Transaction} tr */
+/** Move the selected items out of all lists that they are in. @param {Transaction} tr */
 function leaveLists(tr) {
   let left = false;
   while (selectedItems(tr) && outdent(tr)) left = true;
@@ -155,7 +159,7 @@ function leaveLists(tr) {
 }
 
 /**
- * Make what is selected blocks of a kind.
+ * Convert the selected blocks to another type.
  * @param {string} name
  * @param {object} [attrs]
  * @returns {(tr: Transaction) => boolean}
@@ -174,13 +178,13 @@ export const toBlock = (name, attrs = {}) => (tr) => {
   return true;
 };
 
-/** Take an empty item out of its list. @param {Transaction} tr */
+/** Move an empty item out of its list. @param {Transaction} tr */
 export function leaveEmptyItem(tr) {
   const { $from, empty } = tr.selection;
   return empty && $from.parent.type === nodes.list_item && $from.parent.content.size === 0 && outdent(tr);
 }
 
-/** At the start of a block that is more than a paragraph: make it one. @param {Transaction} tr */
+/** Convert a block to a paragraph if the cursor is at its start. @param {Transaction} tr */
 export function plainAtStart(tr) {
   const { $from, empty } = tr.selection;
   if (!empty || $from.parentOffset > 0 || !$from.parent.isTextblock) return false;
@@ -188,7 +192,7 @@ export function plainAtStart(tr) {
   return $from.parent.type !== nodes.paragraph && toBlock("paragraph")(tr);
 }
 
-/** On an empty last line of code: leave it. @param {Transaction} tr */
+/** Leave a code block if the cursor is on its empty last line. @param {Transaction} tr */
 export function leaveCode(tr) {
   const { $from, empty } = tr.selection;
   const { parent } = $from;
@@ -201,7 +205,7 @@ export function leaveCode(tr) {
   return true;
 }
 
-/** Begin a paragraph below a picture that is selected, or a piece of source. @param {Transaction} tr */
+/** Start a paragraph below the selected picture or piece of source. @param {Transaction} tr */
 export function paragraphBelow(tr) {
   const { selection } = tr;
   if (!(selection instanceof NodeSelection) || selection.$from.depth) return false;
@@ -218,7 +222,7 @@ export function breakLine(tr) {
 }
 
 /**
- * Put a picture after the block that is selected, in the place of an empty paragraph.
+ * Insert a picture after the selected block. If that is an empty paragraph, replace it.
  * @param {object} image
  * @returns {(tr: Transaction) => boolean}
  */
@@ -235,7 +239,7 @@ export const insertImage = (image) => (tr) => {
 };
 
 /**
- * Change what the selected node, or the block around the cursor, says of itself.
+ * Change the attributes of the selected node, or of the block that contains the cursor.
  * @param {object} attrs
  * @returns {(tr: Transaction) => boolean}
  */

@@ -1,4 +1,4 @@
-/** From `blocks` to a document of the editor, and back: what was not edited is the very value that it was. */
+/** Converts `blocks` to a document of the editor and back. Parts that were not edited stay exactly the same. */
 
 import { Fragment } from "../vendor/prosemirror.js";
 import { MARKS, schema } from "./schema.js";
@@ -12,7 +12,10 @@ const BLANK = { type: "text", text: "" };
 const FORMATS = ["ordered", "unordered"];
 const LINES = /(\r\n|\r|\n)/;
 
-/** What a node says of itself beside its children, by its name here. @type {Record<string, (attrs: any) => any>} */
+/**
+ * Functions that return a node's own properties (those other than `children`), by the node's name in the editor.
+ * @type {Record<string, (attrs: any) => any>}
+ */
 const MEMBERS = {
   paragraph: () => ({ type: "paragraph" }),
   heading: ({ level }) => ({ type: "heading", level }),
@@ -23,14 +26,14 @@ const MEMBERS = {
   list_item: () => ({ type: "list-item" }),
   image: ({ image }) => ({ type: "image", image }),
 };
-/** Members that belong to a type: they do not stay with a node that becomes one of another type. */
+/** Properties that belong to one type of node. They are removed if a node is changed to another type. */
 const OF_TYPES = new Set(["type", "children", "level", "format", "language", "indentLevel", "image"]);
 
 /** @param {any} value */
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The document of a value; an empty one of no value.
+ * Return the document for a value. If there is no value, the document is empty.
  * @param {any} value
  * @returns {Node}
  */
@@ -46,7 +49,7 @@ function blockOf(block) {
 
 /**
  * @param {any} block
- * @returns {Node | null}  Null for what is not understood.
+ * @returns {Node | null}  The node, or null if the block is not supported.
  */
 function knownBlock(block) {
   const { type, children, level, format, language, indentLevel } = block;
@@ -84,9 +87,9 @@ const isKnownLink = ({ type, url, children }) => {
 const contents = new WeakMap();
 
 /**
- * The content of a block of texts. Empty texts are not in it, and texts with the same marks are one.
+ * Return the content of a block of text. Empty texts are left out, and texts with the same marks are joined.
  * @param {any[]} children
- * @param {boolean} code  Whether lines are ended by characters, not by nodes.
+ * @param {boolean} code  Whether line breaks are characters, as in code, instead of nodes.
  */
 function contentOf(children, code) {
   const known = contents.get(children);
@@ -125,7 +128,7 @@ function textsOf({ type, text, ...rest }, around, code) {
 }
 
 /**
- * The value that a document is; `original` itself where nothing of it has changed, null where nothing is left.
+ * Return the value for a document. If nothing has changed, this is `original` itself; if the document is empty, null.
  * @param {Node} document
  * @param {any} original
  */
@@ -141,7 +144,7 @@ export function blocksOf(document, original) {
 /** @type {WeakMap<Node, any>} */
 const values = new WeakMap();
 
-/** The value of a node, which is worked out once. @param {Node} node */
+/** Return the value for a node. It is computed only once. @param {Node} node */
 function valueOf(node) {
   if (node.attrs.value !== undefined) return node.attrs.value;
   if (!values.has(node)) values.set(node, withMembers(node, MEMBERS[node.type.name](node.attrs), childrenOf(node)));
@@ -159,7 +162,7 @@ function childrenOf(node) {
 }
 
 /**
- * The members of a node in the order that it had them in, with those that nobody knows.
+ * Return a node's properties in their original order, together with its unknown properties.
  * @param {Node} node
  * @param {any} members
  * @param {any[]} children
@@ -184,7 +187,7 @@ function inlineValues(node, had) {
   return merged.length ? merged : [BLANK];
 }
 
-/** Texts, and links with the texts in them. @param {readonly Node[]} nodes */
+/** Return the values for texts, with adjacent texts of the same link in one link. @param {readonly Node[]} nodes */
 function linked(nodes) {
   /** @type {{link: Mark | undefined, nodes: Node[]}[]} */
   const runs = [];
@@ -235,8 +238,8 @@ function modifiers(marks) {
 }
 
 /**
- * Children that were made anew, with those at both ends that are as they were put back, empty texts among them; and
- * the members of what stands in the place of what there was in the order of those.
+ * Restore the unchanged children at both ends of a list that was converted again, including their empty texts. Between
+ * them, the changed children have their properties in the original order.
  * @param {any[]} had
  * @param {any[]} made
  * @param {boolean} code
@@ -251,12 +254,12 @@ function withUntouched(had, made, code) {
     return all.length === between.length ? inOrderOf(between[index], child) : child;
   });
   const all = [...had.slice(0, head.had), ...middle, ...rest.slice(rest.length - tail.had)];
-  // An empty text is kept where it holds the place beside a link, not beside a text.
+  // Keep an empty text only if no neighbor is a text, for example next to a link.
   return all.filter((child, index) => !isBlank(child) || ![all[index - 1], all[index + 1]].some(isText));
 }
 
 /**
- * How many children two lists begin with that are the same, where empty texts of the first do not count.
+ * Count the children that are the same at the start of both lists, ignoring empty texts in the first list.
  * @param {any[]} had
  * @param {any[]} made
  * @param {boolean} code

@@ -1,4 +1,6 @@
-/** What belongs to the block that the cursor is in: the language of code, what a picture shows, where a link leads. */
+/**
+ * Inputs for details of the current block: the language of code, the description of a picture, or the target of a link.
+ */
 
 import { html } from "../vendor/preact.js";
 import { NodeSelection } from "../vendor/prosemirror.js";

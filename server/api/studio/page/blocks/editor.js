@@ -1,4 +1,4 @@
-/** The editor of `blocks`: its toolbar, what it edits, and dialogs. It is loaded where a form has such an attribute. */
+/** The editor for `blocks`, with its toolbar and dialogs. It is loaded if a form has an attribute of this type. */
 
 import { useStudio } from "../context.js";
 import { same } from "../form/values.js";
@@ -21,7 +21,7 @@ export function Editor({ id, value, change, aria, source }) {
   const [dialog, open] = useState("");
   const close = () => open("");
   const wasOpen = useRef(false);
-  // Once the dialog has given the focus back to where it came from, and before a key that is pressed then is lost.
+  // This runs after the dialog has returned the focus, but before the next key press, which would otherwise be lost.
   useLayoutEffect(() => {
     if (wasOpen.current && !dialog) view?.focus();
     wasOpen.current = dialog !== "";
@@ -43,7 +43,7 @@ export function Editor({ id, value, change, aria, source }) {
 }
 
 /**
- * A view that shows a value, and is rendered again with each change of its own.
+ * Return an editor view for a value. The component is rendered again after each change in the view.
  * @param {Pick<import("../form/field.js").InputProps, "id" | "value" | "change" | "aria">} props
  * @param {() => void} link
  */
@@ -55,7 +55,7 @@ function useView({ id, value, change, aria }, link) {
   const underWay = useRef(new Set()); // what was told, and has not come back as the value yet
   const latest = useRef({ change, aria });
   latest.current = { change, aria };
-  // Before anything else may be typed: an effect that comes after the next frame would take that back.
+  // This must run before the user can type: a later effect would revert what was typed.
   useLayoutEffect(() => {
     const place = /** @type {HTMLElement} */ (host.current);
     const made = createView(place, {

@@ -1,4 +1,4 @@
-/** What keys do in the editor, and what becomes of the signs of Markdown as they are typed. */
+/** Keyboard shortcuts of the editor, and Markdown characters that are converted while typing. */
 
 import {
   InputRule, baseKeymap, chainCommands, createParagraphNear, exitCode, inputRules, keymap, newlineInCode, redo,
@@ -14,18 +14,24 @@ import { schema } from "./schema.js";
 const { nodes, marks } = schema;
 const LEVELS = [1, 2, 3, 4, 5, 6];
 
-/** A block that is split becomes two of a kind, at its end a paragraph follows; what is kept stays with the first. */
+/**
+ * Split a block into two blocks of the same type. At the end of a block, start a paragraph instead. Unknown properties
+ * stay with the first block.
+ */
 const split = splitBlockAs((node, atEnd) => {
   if (node.type === nodes.list_item) return { type: nodes.list_item };
   return atEnd ? { type: nodes.paragraph } : { type: node.type, attrs: { ...node.attrs, was: null } };
 });
 
-/** Out of a list in a list, not out of the outer one: Shift-Tab leaves the editor there. @param {Transaction} tr */
+/**
+ * Move an item out of a nested list, but not out of the outermost list: there, Shift-Tab leaves the editor.
+ * @param {Transaction} tr
+ */
 const outdentNested = (tr) => tr.selection.$from.depth > 2 && outdent(tr);
 
 /**
- * @param {{leave: () => void, link: () => void, isLeaving: () => boolean}} actions  `isLeaving`: whether Tab goes to
- *   what is next on the page, also from a list.
+ * @param {{leave: () => void, link: () => void, isLeaving: () => boolean}} actions  `isLeaving` returns whether Tab
+ *   moves the focus to the next element on the page, even in a list.
  */
 export function keys({ leave, link, isLeaving }) {
   const act = (/** @type {() => void} */ action) => () => {
@@ -67,7 +73,7 @@ export function keys({ leave, link, isLeaving }) {
 }
 
 /**
- * A rule for signs at the start of a paragraph.
+ * Return an input rule for characters at the start of a paragraph.
  * @param {RegExp} pattern
  * @param {(match: RegExpMatchArray) => (tr: Transaction) => boolean} change
  */

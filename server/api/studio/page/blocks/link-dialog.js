@@ -1,4 +1,4 @@
-/** The dialog of a link: where it leads. */
+/** The dialog for the target of a link. */
 
 import { Dialog } from "../dialog.js";
 import { showError, useMessage } from "../store/messages.js";

@@ -1,10 +1,10 @@
-/** Links in the text of the editor: where one is, and making one. */
+/** Links in the editor: finding the link at the cursor, and creating a link. */
 
 import { schema } from "./schema.js";
 
 /**
  * @typedef {object} Link
- * @property {string} url  "" where there is none yet.
+ * @property {string} url  The link's target, or "" for a new link.
  * @property {number} from
  * @property {number} to
  * @property {any} attrs
@@ -13,7 +13,8 @@ import { schema } from "./schema.js";
 const { link: type } = schema.marks;
 
 /**
- * The link that the cursor is in, or that the selected text begins with; else what is selected.
+ * Return the link that contains the cursor or the start of the selection. If there is none, return the selection as a
+ * new link.
  * @param {Pick<import("../vendor/prosemirror.js").EditorState, "selection">} state
  * @returns {Link}
  */
@@ -30,15 +31,15 @@ export function linkAt({ selection: { $from, from, to, empty } }) {
   return { url: mark.attrs.url, from: $from.posAtIndex(first), to: $from.posAtIndex(last + 1), attrs: mark.attrs };
 }
 
-/** Whether there can be a link where the cursor is. @param {import("../vendor/prosemirror.js").EditorState} state */
+/** Return whether a link is allowed at the cursor. @param {import("../vendor/prosemirror.js").EditorState} state */
 export function mayLink({ selection: { $from } }) {
   return $from.parent.inlineContent && $from.parent.type.allowsMarkType(type);
 }
 
 /**
- * Lead from what is selected to an address, or from the link that the cursor is in to another one; "" takes it away.
+ * Link the selected text to a URL, or change the target of the link at the cursor. An empty URL removes the link.
  * @param {string} url
- * @param {string} text  What is written where nothing is selected.
+ * @param {string} text  The text to insert if nothing is selected.
  * @returns {(tr: import("../vendor/prosemirror.js").Transaction) => boolean}
  */
 export const insertLink = (url, text) => (tr) => {

@@ -1,4 +1,4 @@
-/** Pasted HTML, before the schema takes of it what it knows: without styles, and with the lists of word processors. */
+/** Cleans pasted HTML before the editor's schema parses it: removes styles, and converts lists from word processors. */
 
 /**
  * @param {string} text
@@ -7,7 +7,7 @@
 export function cleaned(text) {
   const plain = text
     .replace(/<(style|script|title|xml)\b[\s\S]*?<\/\1\s*>/gi, "")
-    // What the page's policy refuses to apply is still there to read.
+    // Keep styles under another name. The page's policy would not apply them, but the schema can still read them.
     .replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/(?<=\s)(style|on\w+)(?=\s*=)/gi, "data-$1"));
   if (!/mso-list/i.test(plain)) return plain;
   const parsed = new DOMParser().parseFromString(plain, "text/html");
@@ -16,7 +16,7 @@ export function cleaned(text) {
 }
 
 /**
- * Make a paragraph that a word processor shows as an item of a list one, in the list that ends before it.
+ * Convert a paragraph that a word processor displays as a list item to an item of the preceding list.
  * @param {Document} parsed
  * @param {Element} paragraph
  */

@@ -1,4 +1,4 @@
-/** The dialog in which a picture of the site is chosen for a text. */
+/** The dialog for choosing a picture from the site. */
 
 import { Dialog } from "../dialog.js";
 import { readFile } from "../form/files.js";
@@ -7,7 +7,7 @@ import { showError, useMessage } from "../store/messages.js";
 import { html } from "../vendor/preact.js";
 
 const PLACE = "picture-dialog"; // of messages
-/** What an image of `blocks` has of its file. */
+/** The properties of a file that an image in `blocks` contains. */
 const MEMBERS = [
   "name", "alternativeText", "url", "caption", "width", "height", "formats", "hash", "ext", "mime", "size",
   "previewUrl", "provider", "createdAt", "updatedAt",

@@ -1,6 +1,6 @@
 /**
- * The document model of the editor: one kind of node for each of `blocks`, so that the one becomes the other and
- * back without a loss. `was` is the value that a node was made from: what is not understood of it is kept.
+ * The document model of the editor. It has one type of node for each type in `blocks`, so that both can be converted to
+ * each other without loss. `was` is the value from which a node was made; it preserves unknown properties.
  */
 
 import { fileAddress } from "../api.js";
@@ -12,7 +12,10 @@ import { Schema } from "../vendor/prosemirror.js";
 const was = { default: null };
 const children = "(list_item | sublist | other)+";
 
-/** What an element says of a node that it was copied from. @param {string} name */
+/**
+ * Return a function that reads a node's attribute from an element that was copied from the editor.
+ * @param {string} name
+ */
 const carried = (name) => (/** @type {HTMLElement} */ element) => {
   try {
     const value = parseJson(element.dataset.node ?? "");
@@ -23,7 +26,7 @@ const carried = (name) => (/** @type {HTMLElement} */ element) => {
 };
 
 /**
- * What is not understood, as a piece of source that can be moved and removed.
+ * Return a function that renders an unsupported value as a piece of source, which can be moved and removed.
  * @param {string} tag
  * @returns {(node: Node) => any}
  */
@@ -33,7 +36,7 @@ const source = (tag) => ({ attrs }) => {
 };
 
 /**
- * A picture; of another site, which the page may not load it from, its name.
+ * Render a picture. If it is on another site, show only its name, because the page may not load it.
  * @param {Node} node
  * @returns {any}
  */
@@ -56,7 +59,7 @@ const listAttrs = { format: { default: "unordered" }, indentLevel: { default: un
 /** @param {Node} node */
 const listTag = ({ attrs }) => (attrs.format === "ordered" ? "ol" : "ul");
 
-/** The marks of texts, by the members that say them. */
+/** The marks of texts. Their names are those of the properties in `blocks`. */
 export const MARKS = ["bold", "italic", "underline", "strikethrough", "code"];
 
 export const schema = new Schema({
@@ -96,7 +99,7 @@ export const schema = new Schema({
       parseDOM: lists(),
       toDOM: (node) => [listTag(node), 0],
     },
-    // A list in a list: an item of that one for the browser, so that screen readers find their way.
+    // A nested list. In the HTML, it is inside an item of the outer list, so that screen readers announce it correctly.
     sublist: {
       content: children,
       attrs: listAttrs,
@@ -150,7 +153,7 @@ export const schema = new Schema({
     },
   },
   marks: {
-    // `nth` tells links apart that stand side by side; `was` is what a link was made from.
+    // `nth` distinguishes adjacent links. `was` is the value from which the link was made.
     link: {
       attrs: { url: { default: "" }, nth: { default: null }, was },
       inclusive: false,
@@ -159,7 +162,7 @@ export const schema = new Schema({
     },
     bold: {
       parseDOM: [
-        // A word processor says of all of its document that it is not bold.
+        // Some word processors wrap a whole document in a <b> element that is not bold.
         { tag: "b", getAttrs: (element) => !/(^|[;\s])font-weight:\s*(normal|400)/.test(styleOf(element)) && null },
         { tag: "strong" },
         styled(/(^|[;\s])font-weight:\s*(bold|[6-9]00)/),
@@ -176,7 +179,7 @@ export const schema = new Schema({
       toDOM: () => ["s", 0],
     },
     code: { code: true, parseDOM: [{ tag: "code" }, { tag: "tt" }], toDOM: () => ["code", 0] },
-    // What else a text says of itself.
+    // Further properties of a text.
     extra: {
       attrs: { rest: { default: {} } },
       inclusive: false,
@@ -196,7 +199,8 @@ function styleOf(element) {
 }
 
 /**
- * A rule for elements whose style says something. Pasted styles come as `data-style`: the page may not apply any.
+ * Return a parsing rule for elements with a certain style. Pasted styles are in `data-style`, because the page's policy
+ * does not apply them.
  * @param {RegExp} pattern
  */
 function styled(pattern) {
@@ -214,7 +218,7 @@ function linkOf(element) {
 }
 
 /**
- * Whether the server takes an address: one with a protocol that does no harm, or a path of the site.
+ * Return whether the server accepts a URL: a harmless protocol, or a path on the site.
  * @param {string} url
  */
 export const isLink = (url) => /^(\/|(https?|ftp|mailto|tel):)/i.test(url);

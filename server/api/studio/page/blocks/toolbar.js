@@ -1,4 +1,4 @@
-/** The toolbar of the editor: one stop of the Tab key, in which the arrow keys lead from one control to the next. */
+/** The toolbar of the editor. Tab moves to the whole toolbar; the arrow keys move between its controls. */
 
 import { Icon } from "../icons.js";
 import { html, useState } from "../vendor/preact.js";
@@ -74,7 +74,7 @@ const BLOCKS = [
 ];
 
 /**
- * Whether all that is selected, or what is typed next, has a mark.
+ * Return whether the whole selection, or the text that is typed next, has a mark.
  * @param {EditorState} state
  * @param {string} name
  */
@@ -83,7 +83,10 @@ export function hasMark({ doc, selection, storedMarks }, name) {
   return empty ? !!marks[name].isInSet(storedMarks ?? $from.marks()) : doc.rangeHasMark(from, to, marks[name]);
 }
 
-/** The kind of the block that the cursor is in, "" for another one. @param {EditorState} state */
+/**
+ * Return the type of the block that contains the cursor, or "" if the toolbar has no name for it.
+ * @param {EditorState} state
+ */
 function kindOfBlock({ selection: { $from } }) {
   const { type, attrs } = $from.parent;
   const name = type.name === "heading" ? `heading${attrs.level}` : type.name;
@@ -99,7 +102,7 @@ export function Toolbar({ id, view, link, picture, source, children }) {
   const { state } = view;
   const kind = kindOfBlock(state);
   let count = 0;
-  /** What makes a control one of the toolbar. @param {boolean} [possible] */
+  /** Return the properties that make a control part of the toolbar. @param {boolean} [possible] */
   const place = (possible = true) => {
     const index = count++;
     const tabindex = index === at ? 0 : -1;

@@ -1,4 +1,4 @@
-/** The editor itself: a view of a document, which tells of each change, and takes in what others have changed. */
+/** The view of the editor: it displays a document, reports each change, and applies changes by others. */
 
 import { EditorState, EditorView, gapCursor, history } from "../vendor/prosemirror.js";
 import { documentOf } from "./convert.js";
@@ -10,12 +10,12 @@ import { cleaned } from "./paste.js";
  * @typedef {import("../vendor/prosemirror.js").Transaction} Transaction
  */
 
-/** Whether the form that an element is in may not be changed. @param {HTMLElement} host */
+/** Return whether an element is in a form that can't be edited. @param {HTMLElement} host */
 export const isReadOnly = (host) => host.closest("fieldset")?.matches(":disabled") ?? false;
 
 /**
- * Tell the editor where the cursor is now. A busy browser may do that only after the next key, which would then
- * replace what was selected before the click.
+ * Report the position of the cursor to the editor. Otherwise, a busy browser may do so only after the next key press,
+ * which would then replace the text that was selected before the click.
  */
 const tellSelection = () => document.dispatchEvent(new Event("selectionchange"));
 
@@ -23,10 +23,10 @@ const tellSelection = () => document.dispatchEvent(new Event("selectionchange"))
  * @param {HTMLElement} host
  * @param {object} options
  * @param {any} options.value
- * @param {() => Record<string, string>} options.attributes  Of the element that is edited.
- * @param {() => void} options.moved  Called after each change and each move of the cursor.
+ * @param {() => Record<string, string>} options.attributes  Return the attributes of the editable element.
+ * @param {() => void} options.moved  Called after each change, and after each move of the cursor.
  * @param {(document: Node) => void} options.changed
- * @param {() => void} options.leave  Called on Escape.
+ * @param {() => void} options.leave  Called when Escape is pressed.
  * @param {() => void} options.link
  */
 export function createView(host, { value, attributes, moved, changed, leave, link }) {
@@ -62,7 +62,7 @@ export function createView(host, { value, attributes, moved, changed, leave, lin
 }
 
 /**
- * Show another value, which somebody else has written, with the cursor where it was as far as it can be.
+ * Show a value that someone else has written. The cursor stays at the same place if possible.
  * @param {EditorView} view
  * @param {any} value
  */
@@ -81,14 +81,14 @@ export function showValue(view, value) {
   view.dispatch(tr.setMeta("theirs", true).setMeta("addToHistory", false));
 }
 
-/** How many nodes two lists begin with that are the same. @param {readonly Node[]} a @param {readonly Node[]} b */
+/** Return the number of equal nodes at the start of two lists. @param {readonly Node[]} a @param {readonly Node[]} b */
 function sameAtStart(a, b) {
   const differs = a.findIndex((node, index) => !b[index] || !node.eq(b[index]));
   return differs < 0 ? a.length : differs;
 }
 
 /**
- * Of texts of the same kind, only what differs between their ends is replaced.
+ * Replace nodes. If old and new nodes have the same types, replace only the text that differs.
  * @param {Transaction} tr
  * @param {readonly Node[]} old
  * @param {readonly Node[]} made

@@ -1,4 +1,7 @@
-/** Whether the server answers. While it does not, it is asked again, and whoever waits for it is told when it does. */
+/**
+ * The state of the connection to the server. After a failure, the server is polled, and listeners are called when it is
+ * back.
+ */
 
 import { SITE } from "../base.js";
 import { useEffect, useRef, useState } from "../vendor/preact.js";
@@ -21,24 +24,24 @@ function setReachable(now) {
   for (const listener of [...changes]) listener();
 }
 
-/** Whether the last request was answered. */
+/** Return whether the last request received a response. */
 export const isReachable = () => reachable;
 
-/** Note that a request was not answered: the server is asked until it answers. */
+/** Record that a request received no response. The server is then polled until it responds. */
 export function connectionLost() {
   lostAt = performance.now();
   setReachable(false);
 }
 
 /**
- * Note that a request was answered. A late answer to a request of before the connection was lost says nothing.
- * @param {number} sentAt  When the request was sent, by performance.now().
+ * Record that a request received a response. A late response to a request from before the failure is ignored.
+ * @param {number} sentAt  The time at which the request was sent, as returned by performance.now().
  */
 export function connectionFound(sentAt) {
   if (sentAt >= lostAt) setReachable(true);
 }
 
-/** Ask the server whether it is there, and tell everybody who waits; resolves to whether it is. */
+/** Check whether the server responds, and notify the listeners. Resolves to whether it does. */
 export async function checkConnection() {
   const sentAt = performance.now();
   const answered = await fetch(HEALTH, { cache: "no-store" }).then(({ ok }) => ok, () => false);
@@ -48,7 +51,7 @@ export async function checkConnection() {
 }
 
 /**
- * Call a function whenever the server answers again; returns what undoes that.
+ * Call a function whenever the server responds again. Returns a function that cancels this.
  * @param {() => void} listener
  */
 export function whenBack(listener) {
@@ -60,7 +63,7 @@ export function whenBack(listener) {
 }
 
 /**
- * Call a function whenever the server answers again, while a component is shown.
+ * Call a function whenever the server responds again, as long as a component is shown.
  * @param {() => void} again
  */
 export function useBack(again) {
@@ -69,7 +72,7 @@ export function useBack(again) {
   useEffect(() => whenBack(() => latest.current()), []);
 }
 
-/** Whether the server answers, as far as it is known. */
+/** Return whether the server responded to the last request. */
 export function useReachable() {
   const [now, set] = useState(reachable);
   useEffect(() => {
@@ -83,6 +86,6 @@ export function useReachable() {
   return now;
 }
 
-// The browser does not know: a server on the same machine answers without any network.
+// The browser's own state is not enough: a server on the same machine also responds without a network.
 addEventListener("online", checkConnection);
 addEventListener("offline", checkConnection);

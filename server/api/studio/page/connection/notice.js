@@ -1,4 +1,4 @@
-/** The sentence below every page that says that the server can't be reached, or was updated. */
+/** The message at the bottom of every page if the server is not reachable or has been updated. */
 
 import { html } from "../vendor/preact.js";
 import { useReachable } from "./connection.js";

@@ -1,4 +1,4 @@
-/** Loads the modules that are not needed at once. */
+/** Loads modules that are not needed immediately. */
 
 import { FILES } from "../base.js";
 import { html } from "../vendor/preact.js";
@@ -10,19 +10,22 @@ const UPDATED = "The studio was updated. Reload the page to use the new version.
 const BROKEN = "The server is up, but the browser could not load part of this page.";
 
 /**
- * How often each module has failed, by its path. Some browsers keep a failed import for as long as the page lives
- * (https://github.com/whatwg/html/issues/6768), and ask again only at another address.
+ * The number of times that loading each module has failed, by path. Some browsers remember a failed import until the
+ * page is closed (https://github.com/whatwg/html/issues/6768), so the module must be requested under another URL.
  * @type {Map<string, number>}
  */
 const failures = new Map();
 
-/** A module could not be loaded although the server answers, such as one that fits a newer page. */
+/**
+ * A module could not be loaded although the server responds, for example because it belongs to another version of the
+ * page.
+ */
 export class PartError extends Error {}
 
 /**
- * Load a module of the page, with as much patience as it takes until the server answers. If it can't be loaded then,
- * reload the page, or throw PartError if something typed would be lost.
- * @param {string} path  The module's path below the page's folder.
+ * Load a module of the page. If the server does not respond, wait until it does. If the module still can't be loaded,
+ * reload the page, or throw PartError if unsaved text would be lost.
+ * @param {string} path  The module's path in the page's folder.
  * @returns {Promise<any>}
  */
 export async function loadPart(path) {
@@ -51,7 +54,7 @@ function answered() {
 }
 
 /**
- * Says below an input that it has no editor, and what helps.
+ * A message below an input whose editor could not be loaded, with advice.
  * @param {{what: string}} props
  */
 export function NotLoaded({ what }) {

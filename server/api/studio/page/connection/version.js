@@ -1,4 +1,4 @@
-/** Notices that the server was updated since the page was loaded, and reloads the page when nothing typed is lost. */
+/** Detects that the server was updated after the page was loaded. Reloads the page if no unsaved text would be lost. */
 
 import { FILES, STUDIO } from "../base.js";
 import { hasUnsavedWork } from "../router.js";
@@ -15,7 +15,10 @@ const listeners = new Set();
 /** @type {Set<HTMLInputElement>} */
 const typedInto = new Set();
 
-/** Ask the server which files its page has now; resolves to whether they are newer or older than those of this page. */
+/**
+ * Request the current version of the page's files from the server. Resolves to whether it differs from this page's
+ * version.
+ */
 export async function checkVersion() {
   const page = await fetch(STUDIO, { cache: "no-store" }).then((answer) => (answer.ok ? answer.text() : ""), () => "");
   if (!page.includes("/-/") || page.includes(OWN_FILES) || updated) return updated;
@@ -24,14 +27,20 @@ export async function checkVersion() {
   return true;
 }
 
-/** Reload the page unless something typed would be lost, or a reload has just not helped; returns whether it does. */
+/**
+ * Reload the page, unless unsaved text would be lost or the page has just been reloaded without success. Returns
+ * whether it reloads.
+ */
 export function reloadSafely() {
   if (hasUnsavedWork() || [...typedInto].some(holdsText) || !mayReloadAgain()) return false;
   location.reload();
   return true;
 }
 
-/** Whether there is text in a field that no form saves, such as one of a dialog. @param {HTMLInputElement} field */
+/**
+ * Return whether a field that belongs to no form, such as one in a dialog, contains text.
+ * @param {HTMLInputElement} field
+ */
 function holdsText(field) {
   const isOfDocument = field.closest("form.fields") && !field.closest("dialog");
   return field.isConnected && !isOfDocument && Boolean(field.value ?? field.textContent);
@@ -47,7 +56,7 @@ function mayReloadAgain() {
   }
 }
 
-/** Whether the server was updated since the page was loaded, as far as the page knows. */
+/** Return whether the page has detected that the server was updated after the page was loaded. */
 export function useUpdated() {
   const [now, set] = useState(updated);
   useEffect(() => {

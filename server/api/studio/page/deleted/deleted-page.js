@@ -1,4 +1,4 @@
-/** The page of a type's deleted documents, which git still has, and which come back from there. */
+/** The page with the deleted documents of a content type. They are still in git and can be restored. */
 
 import { addressTo } from "../addresses.js";
 import { ApiError, ask } from "../api.js";

@@ -1,4 +1,4 @@
-/** Bringing a deleted document back under its id, in all the languages that it had. */
+/** Restores a deleted document under its id, in all locales that it had. */
 
 import { ask } from "../api.js";
 import { rightsOf } from "../documents/rights.js";
@@ -9,7 +9,7 @@ import { historyPath } from "../history/versions.js";
  */
 
 /**
- * @typedef {object} Deleted  As the API has it.
+ * @typedef {object} Deleted  A deleted document, as returned by the API.
  * @property {string} documentId
  * @property {string | null} title
  * @property {{name: string} | null} author
@@ -18,7 +18,7 @@ import { historyPath } from "../history/versions.js";
  */
 
 /**
- * Whether documents of a type can be found and brought back that were deleted.
+ * Return whether the user may find and restore deleted documents of a content type.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  */
@@ -28,7 +28,8 @@ export function mayRestore(model, type) {
 }
 
 /**
- * Write what a document was last. Where there are drafts, it comes back as one. Throws ApiError.
+ * Write the last version of a deleted document. If the content type has drafts, it is restored as a draft. Throws
+ * ApiError.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {Deleted} document

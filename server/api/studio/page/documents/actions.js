@@ -1,4 +1,4 @@
-/** The bar of a form: what state it is in, and the buttons. What a role may not do is not shown. */
+/** The bar of a form, with the form's state and buttons. Actions that the user's role does not permit are not shown. */
 
 import { FORM, useMessage } from "../store/messages.js";
 import { ago, timestamp } from "../text.js";
@@ -42,7 +42,7 @@ export function Actions({ subject, editing, status, rights, changed, send }) {
 }
 
 /**
- * A button that keeps the focus also while there is nothing for it to do, as after a save.
+ * A button that keeps the focus even if it has nothing to do, for example after a save.
  * @param {{class: string, off: boolean, act: () => void, shortcut?: string, children?: any}} props
  */
 function Action({ class: name, off, act, shortcut, children }) {
@@ -51,7 +51,7 @@ function Action({ class: name, off, act, shortcut, children }) {
 }
 
 /**
- * When it was changed, which leads to its history.
+ * The time of the last change, with a link to the history.
  * @param {{subject: import("./form.js").Subject, at: string}} props
  */
 function Changed({ subject, at }) {

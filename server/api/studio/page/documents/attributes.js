@@ -1,4 +1,4 @@
-/** The attributes of a content type in a list of its documents: the filters and the columns that there are. */
+/** The attributes of a content type that a list of its documents offers as filters and columns. */
 
 import { KINDS } from "../list/operators.js";
 import { labelOf } from "../text.js";
@@ -15,11 +15,11 @@ const PLAIN = [
 ];
 const USUAL = ["relation", "enumeration", "date", "boolean"]; // types of attributes that are shown without a choice
 const USUAL_COLUMNS = 2;
-/** What every document has besides its attributes. @type {Record<string, string>} */
+/** The attributes that every document has in addition to those of its content type. @type {Record<string, string>} */
 const TIMES = { createdAt: "Created", updatedAt: "Changed" };
 
 /**
- * The columns that may be shown beside the title and the status.
+ * Return the columns that can be shown in addition to the title and the status.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @returns {Column[]}
@@ -38,14 +38,14 @@ export function columnsOf(model, type) {
   return [...own, ...times];
 }
 
-/** The names of the columns that are shown until some are chosen. @param {Column[]} columns */
+/** Return the names of the columns that are shown by default. @param {Column[]} columns */
 export function usualColumns(columns) {
   const telling = columns.filter((column) => USUAL.includes(column.type) && column.sort);
   return [...telling.slice(0, USUAL_COLUMNS).map((column) => column.name), "updatedAt"];
 }
 
 /**
- * What the documents of a type can be filtered by, for whoever is here: also what is in their components.
+ * Return the attributes by which the user can filter the documents of a content type, including those in components.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @returns {Filterable[]}
@@ -79,7 +79,8 @@ function filterable(model, names, attribute) {
 }
 
 /**
- * What names the documents or files that an attribute leads to; null where the caller may not find them.
+ * Return the attribute that is the title of an attribute's related documents or files. Returns null if the user may not
+ * find them.
  * @param {import("../model.js").Model} model
  * @param {Attribute} attribute
  */

@@ -1,4 +1,4 @@
-/** What a form begins with: the values of a document that was read, or of one that is only being made. */
+/** The initial values of a form for a new document or a new locale. */
 
 import { ApiError } from "../api.js";
 import { valuesOf } from "../form/resource.js";
@@ -12,7 +12,7 @@ import { readDocument, readElsewhere } from "./reading.js";
 export const localeParam = ({ type, locale }) => (type.localized ? { locale } : {});
 
 /**
- * What a document that is there in other locales begins with in a new one: what is shared.
+ * Return the initial values for a new locale of an existing document: the attributes that all locales share.
  * @param {import("./form.js").Subject} subject
  * @returns {Promise<{others: string[], base: Values, values: Values}>}
  */
@@ -34,8 +34,8 @@ export function localesOf({ locale, localizations = [] }) {
 }
 
 /**
- * What a new document begins with: what another one has but its uid, or the defaults of the type, which the
- * server knows as well, so that they are nothing that was edited.
+ * Return the initial values for a new document: the values of the document to copy, except for its uid, or the content
+ * type's defaults. The defaults do not count as edits, because the server uses the same defaults.
  * @param {import("./form.js").Subject} subject
  * @returns {Promise<{base: Values, values: Values}>}
  */

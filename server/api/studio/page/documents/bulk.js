@@ -1,4 +1,4 @@
-/** What can be done with several documents: all or none of them, in batches. */
+/** Actions for several documents. They are sent in batches: either all documents are changed, or none. */
 
 import { ask } from "../api.js";
 import { pathOf } from "./reading.js";
@@ -16,7 +16,7 @@ const MOST = 50; // documents in one batch, which takes 100 operations, two of t
 const NO_VALUE = ["relation", "media", "component", "dynamiczone"];
 
 /**
- * The actions that whoever is here may do.
+ * Return the actions that the user may perform.
  * @param {import("../model.js").Model} model
  * @param {Type} type
  * @returns {BulkAction[]}
@@ -41,11 +41,12 @@ export function actionsOf(model, type) {
 }
 
 /**
- * Do it; returns the ids to undo it by. Throws ApiError if nothing was done, with the title that it is `about`.
+ * Perform an action. Returns the ids with which it can be undone. If nothing was changed, throws ApiError, whose
+ * `about` is the title of the document that caused the error.
  * @param {Type} type
  * @param {Row[]} rows
  * @param {Action} action
- * @param {string} locale  "" for the default one.
+ * @param {string} locale  The locale, or "" for the default locale.
  */
 async function send(type, rows, action, locale) {
   const parts = await Promise.all(rows.map((row) => operationsOf(type, row, action, locale)));
@@ -86,7 +87,8 @@ async function operationsOf(type, row, action, locale) {
 }
 
 /**
- * The entity tag of a draft as the list shows it, so that no other is published. Throws where it is not so any more.
+ * Return the entity tag of a draft as shown in the list, so that no later draft is published. Throws if the draft has
+ * changed.
  * @param {Type} type
  * @param {Row} row
  * @param {Record<string, string>} localized

@@ -1,4 +1,4 @@
-/** The panel that compares the draft with what is published: what differs, attribute by attribute. */
+/** The panel that compares the draft with the published version, attribute by attribute. */
 
 import { kindOf } from "../form/kinds.js";
 import { valuesOf } from "../form/resource.js";
@@ -10,7 +10,7 @@ import { Empty } from "../states.js";
 import { labelOf } from "../text.js";
 import { html } from "../vendor/preact.js";
 
-/** Types whose values are texts, of which the words that differ are marked. */
+/** Types whose values are texts. Words that differ are marked. */
 const TEXTS = new Set(["string", "text", "richtext", "blocks"]);
 
 /** @param {import("./panels.js").PanelProps} props */
@@ -33,7 +33,7 @@ export function Compare({ subject: { model, type }, editing }) {
 }
 
 /**
- * What is published and the draft, as two sides; of texts with marks.
+ * Return the published value and the draft's value as two sides. For texts, the differences are marked.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Attribute} attribute
  * @param {any} published

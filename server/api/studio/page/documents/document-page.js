@@ -1,4 +1,4 @@
-/** The page of a document: its form, and what can be done with it. */
+/** The page of a document: its form and its actions. */
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";

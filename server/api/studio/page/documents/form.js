@@ -1,4 +1,4 @@
-/** A document of a content type as a resource, which form/ edits. */
+/** The form resource for a document of a content type. The modules in form/ edit it. */
 
 import { placeOf } from "../form/unsaved.js";
 import { localeParam, localesOf, startOf, startOfLocale } from "./beginning.js";
@@ -7,13 +7,13 @@ import { readDocument } from "./reading.js";
 import { create, publish, write } from "./writing.js";
 
 /**
- * @typedef {object} Subject  A document that is edited.
+ * @typedef {object} Subject  The document that a form edits.
  * @property {import("../model.js").Model} model
  * @property {import("../model.js").Type} type
- * @property {string} id  "" for a document that is not there yet.
+ * @property {string} id  The document's id, or "" for a new document.
  * @property {string} locale
- * @property {boolean} drafts  Whether it is a draft that is edited, and published by itself.
- * @property {string} from  The document that a new one begins as a copy of, "" for none.
+ * @property {boolean} drafts  Whether the form edits a draft, which is published separately.
+ * @property {string} from  The id of the document that a new document is a copy of, or "".
  */
 
 /**

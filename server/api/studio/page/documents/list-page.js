@@ -1,4 +1,4 @@
-/** The page of a content type: its documents, as a list. */
+/** The page of a content type, with a list of its documents. */
 
 import { useStudio } from "../context.js";
 import { List } from "../list/list.js";

@@ -1,4 +1,4 @@
-/** Hears of what others change, while a document is open: a stream of the server's log of events. */
+/** Receives changes by others while a document is open, from the server's event stream. */
 
 import { SITE } from "../base.js";
 import { checkConnection } from "../connection/connection.js";
@@ -8,12 +8,13 @@ const AGAIN_MS = 2000; // until a stream that has ended is asked for again
 const REFUSED_MS = 60_000; // until one that was refused is
 
 /**
- * Call a function when a document of a type has changed, whoever did it, and when changes may have been missed: then,
- * at first, it is told that it is not sure. A hidden tab does not listen, and asks again once it is shown.
- * @param {string} type  The name of the content type, "" to hear nothing.
+ * Call a function when a document has changed, no matter who changed it. It is also called with `unsure` when changes
+ * may have been missed, for example at the start. In a hidden tab, the stream is closed; it is opened again when the
+ * tab is shown.
+ * @param {string} type  The name of the content type, or "" for no events.
  * @param {string} id
  * @param {(unsure?: boolean) => void} changed
- * @param {(told: any) => void} [others]  Called with who else is at the document, where that is wanted.
+ * @param {(told: any) => void} [others]  Called with information about who else has opened the document.
  */
 export function useChanges(type, id, changed, others) {
   const latest = useRef(changed);
@@ -58,8 +59,8 @@ export function useChanges(type, id, changed, others) {
 }
 
 /**
- * Read a stream until it ends; returns how it did. `tell` is called with each event, or with null where
- * events are missing, and `begun` when the stream is open.
+ * Read an event stream until it ends. Resolves to how it ended. `tell` is called with each event, or with null if
+ * events were missed. `begun` is called when the stream has been opened.
  * @param {string} query
  * @param {AbortSignal} signal
  * @param {(event: any) => void} tell
@@ -86,7 +87,10 @@ async function follow(query, signal, tell, begun) {
   }
 }
 
-/** @param {string} part  The lines of one event. @param {(event: any) => void} tell */
+/**
+ * @param {string} part  The lines of one event.
+ * @param {(event: any) => void} tell
+ */
 function read(part, tell) {
   const lines = part.split("\n");
   const kind = lines.find((line) => line.startsWith("event: "))?.slice(7) ?? "";

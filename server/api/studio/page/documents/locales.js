@@ -1,11 +1,11 @@
-/** The locales of a document: which there are, and the way to the others. */
+/** The locales of a document, with links to the other locales. */
 
 import { addressTo } from "../addresses.js";
 import { Link } from "../router.js";
 import { html } from "../vendor/preact.js";
 
 /**
- * Whether an attribute of a type with locales has one value for all of them.
+ * Return whether an attribute of a localized content type has the same value in all locales.
  * @param {import("../model.js").Type} type
  * @param {import("../model.js").Attribute} attribute
  */

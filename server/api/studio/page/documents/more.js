@@ -1,4 +1,4 @@
-/** The menu of a form: what is done more rarely. What a role may not do, or there is nothing to, is not there. */
+/** The menu of a form, with actions that are rarely used. It contains only actions that are possible and permitted. */
 
 import { addressTo } from "../addresses.js";
 import { ApiError } from "../api.js";
@@ -63,7 +63,7 @@ export function More({ subject, editing, status, changed, rights }) {
 }
 
 /**
- * Buttons behind a button. Escape closes it, and leads back to that.
+ * A button that opens a menu of buttons. Escape closes the menu and returns the focus to the button.
  * @param {{items: {label: string, act: () => void}[], disabled: boolean}} props
  */
 function Menu({ items, disabled }) {

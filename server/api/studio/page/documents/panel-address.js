@@ -1,10 +1,10 @@
-/** The panel that is open beside a form, as the address has it: `panel`. */
+/** The name of the panel that is open next to a form, in the URL's parameter `panel`. */
 
 import { addressOf, currentPlace, navigate } from "../router.js";
 
 /**
- * Open a panel, or close the one that is open; Back does not lead to the one before.
- * @param {string} name  "" for none.
+ * Open a panel instead of the current one. The browser's Back button does not return to the previous panel.
+ * @param {string} name  The panel's name, or "" to close the current one.
  */
 export function openPanel(name) {
   const { parts, params } = currentPlace();

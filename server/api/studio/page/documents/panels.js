@@ -1,4 +1,4 @@
-/** What can be opened beside a form: the table of panels. panel-address.js keeps which one is open. */
+/** The table of panels that can be opened next to a form. panel-address.js stores which one is open. */
 
 import { Icon } from "../icons.js";
 import { later } from "../later.js";
@@ -9,23 +9,24 @@ import { rightsOf } from "./rights.js";
 /**
  * @typedef {object} PanelProps
  * @property {import("./form.js").Subject} subject
- * @property {any} editing  What `useEditing` gives.
+ * @property {any} editing  The result of `useEditing`.
  */
 
 /**
  * @typedef {object} Panel
- * @property {string} name  As the address has it.
+ * @property {string} name  The panel's name in the URL.
  * @property {string} label
- * @property {any} content  A component that takes `PanelProps`.
- * @property {boolean} [wide]  Whether it takes the larger half.
- * @property {(subject: import("./form.js").Subject) => boolean} offered  Whether there is one of the document.
- * @property {(subject: import("./form.js").Subject) => boolean} [explained]  Whether its address opens it although
- *   it is not offered, to say why.
- * @property {boolean} [forNew]  Whether there is one also before the document is.
+ * @property {any} content  A component with the props `PanelProps`.
+ * @property {boolean} [wide]  Whether the panel takes the larger part of the window.
+ * @property {(subject: import("./form.js").Subject) => boolean} offered  Whether the panel is available for the
+ *   document.
+ * @property {(subject: import("./form.js").Subject) => boolean} [explained]  Whether the URL opens the panel even if it
+ *   is not available, so that it explains why.
+ * @property {boolean} [forNew]  Whether the panel is available for a new document.
  */
 
 /**
- * Whether files can be seen: those of a past state can't.
+ * Return whether the user may read the document's file. Files of a past state are not available.
  * @param {import("../model.js").Model} model
  */
 export const mayReadFiles = (model) => model.allows("source", "read") && !model.isPast;
@@ -67,10 +68,10 @@ const offeredFor = (subject, isThere) => {
 };
 
 /**
- * The panel that an address asks for, null for none.
+ * Return the panel with a name, or null if there is none.
  * @param {import("./form.js").Subject} subject
  * @param {string} name
- * @param {boolean} isThere  Whether the document is.
+ * @param {boolean} isThere  Whether the document exists.
  */
 export function panelNamed(subject, name, isThere) {
   const panel = PANELS.find((one) => one.name === name && (isThere || one.forNew));
@@ -87,7 +88,7 @@ export function PanelButtons({ subject, open, isThere }) {
 }
 
 /**
- * The open panel. Escape closes it, and the focus goes back to its button.
+ * The open panel. Escape closes it and returns the focus to its button.
  * @param {{panel: Panel} & PanelProps} props
  */
 export function PanelAside({ panel, ...props }) {

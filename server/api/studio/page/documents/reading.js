@@ -1,4 +1,4 @@
-/** A document as its form needs it: what is edited, under which ETag, and what is published beside it. */
+/** Reads a document for its form: the version to edit, its entity tag, and the published version. */
 
 import { ApiError, ask } from "../api.js";
 import { populateOf, readValue, sentValue } from "../form/shape.js";
@@ -7,18 +7,18 @@ import { same } from "../form/values.js";
 /** @typedef {import("../form/resource.js").Version} Version */
 
 /**
- * Where the API has a document: all of a single type, one of a collection.
+ * Return the API's path for a document. A single type has only one document.
  * @param {import("../model.js").Type} type
  * @param {string} id
  */
 export const pathOf = (type, id) => (type.single ? type.path : `${type.path}/${encodeURIComponent(id)}`);
 
 /**
- * Read a document, with `Exact` for the numbers that JavaScript would change. Throws ApiError.
+ * Read a document. Numbers that JavaScript can't represent exactly are returned as `Exact`. Throws ApiError.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {string} id
- * @param {object} locale  The parameter of the locale, {} where the type has none.
+ * @param {object} locale  The locale parameter, or {} if the content type is not localized.
  * @returns {Promise<Version>}
  */
 export async function readDocument(model, type, id, locale) {
@@ -36,8 +36,8 @@ export async function readDocument(model, type, id, locale) {
 }
 
 /**
- * Read what is published of a document, null where nothing is. A list has nothing then, where the document itself would
- * be answered by a 404, which browsers log as an error. Throws ApiError.
+ * Read the published version of a document, or null if there is none. This requests a list with a filter, because a
+ * request for the document itself would result in a 404, which browsers log as an error. Throws ApiError.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {string} id
@@ -59,7 +59,8 @@ async function readPublished(model, type, id, query) {
 }
 
 /**
- * Read a document in whatever locale it has, the default one first; null where there is none. Throws ApiError.
+ * Read a document in any locale in which it exists, preferably the default locale. Resolves to null if there is none.
+ * Throws ApiError.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {string} id
@@ -83,7 +84,7 @@ function populated(model, type) {
 }
 
 /**
- * The status of a version.
+ * Return the publication status of a version.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {Version} version

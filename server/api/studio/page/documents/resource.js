@@ -1,4 +1,4 @@
-/** The documents of a content type as a resource, which list/ shows. */
+/** The list resource for the documents of a content type. The modules in list/ display it. */
 
 import { addressTo } from "../addresses.js";
 import { mayRestore } from "../deleted/restoring.js";
@@ -29,12 +29,15 @@ const STATUS = {
   cell: (row) => html`<${StatusMark} status=${/** @type {import("./rows.js").DocumentRow} */ (row).status} />`,
 };
 
-/** One for each type, under which answers are kept. @type {WeakMap<Type, Resource>} */
+/**
+ * The resources by content type. Each type has only one, because responses are cached by resource.
+ * @type {WeakMap<Type, Resource>}
+ */
 const resources = new WeakMap();
 
 /**
  * @param {Model} model
- * @param {Type} type  Of that model.
+ * @param {Type} type  A content type of that model.
  */
 export function documentsOf(model, type) {
   const resource = resources.get(type) ?? described(model, type);

@@ -1,8 +1,8 @@
-/** What one may do with the documents of a type in a form; what one may not is not shown. */
+/** What the user may do with the documents of a content type in a form. Forbidden actions are not shown. */
 
 /**
  * @typedef {object} Rights
- * @property {boolean} write  Whether what is edited can be saved.
+ * @property {boolean} write  Whether edits can be saved.
  * @property {boolean} publish  Whether a draft can be published.
  * @property {boolean} create
  * @property {boolean} remove

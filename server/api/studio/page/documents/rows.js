@@ -1,4 +1,4 @@
-/** The rows of a list of documents: how a page of them is requested, with the status of each. */
+/** The rows of a list of documents: requests for a page of the list, and the status of each document. */
 
 import { ApiError, ask } from "../api.js";
 import { filtersOf } from "../list/operators.js";
@@ -17,7 +17,7 @@ const MOST = 100; // ids in one filter
 const FILTERS = { published: "unmodified", modified: "modified", draft: "never-published" };
 
 /**
- * The parameters of a page, without those of what the documents relate to.
+ * Return the parameters for requesting a page. They do not populate relations.
  * @param {import("../model.js").Model} model
  * @param {Type} type
  * @param {import("../list/operators.js").Filterable[]} filters
@@ -53,7 +53,7 @@ export function queryOf(model, type, filters, { q, conditions, sort, choices, pa
  */
 export async function loadRows(model, type, query, columns, signal) {
   const populate = populateOf(columns);
-  // A site may refuse `populate` beside `pagination`. The first page is what a list has without that.
+  // A site may reject `populate` together with `pagination`. The first page needs no `pagination`.
   const isUsual = type.single || (query.pagination.page === 1 && query.pagination.pageSize === model.pageSize.default);
   const whole = populate && isUsual ? { ...query, populate, pagination: undefined } : query;
   const answer = type.single ? await readSingle(type, whole, signal) : await ask(type.path, { query: whole, signal });
@@ -79,7 +79,7 @@ function populateOf(columns) {
 }
 
 /**
- * The document of a single type, if it is there.
+ * Return the document of a single type in a list, which is empty if the document does not exist.
  * @param {Type} type
  * @param {object} query
  * @param {AbortSignal} signal
@@ -94,7 +94,7 @@ async function readSingle(type, query, signal) {
 }
 
 /**
- * What documents relate to, by their ids.
+ * Return documents with their populated relations, by document id.
  * @param {Type} type
  * @param {any[]} documents
  * @param {{status?: string, locale?: string}} query

@@ -1,8 +1,8 @@
-/** Whether a document is published, as a word with a mark. */
+/** The publication status of a document, displayed as a word with a symbol. */
 
 import { html } from "../vendor/preact.js";
 
-/** @typedef {"published" | "modified" | "draft"} Status  `modified`: published, with a draft beside it. */
+/** @typedef {"published" | "modified" | "draft"} Status  `modified` means published, with a draft that differs. */
 
 const WORDS = { published: "Published", modified: "Modified", draft: "Draft" };
 const TITLES = {
@@ -16,5 +16,5 @@ export function StatusMark({ status }) {
   return html`<span class=${`status is-${status}`} title=${TITLES[status]}>${WORDS[status]}</span>`;
 }
 
-/** The statuses that a list can be narrowed to. */
+/** The statuses by which a list can be filtered. */
 export const STATUS_OPTIONS = Object.entries(WORDS).map(([value, label]) => ({ value, label }));

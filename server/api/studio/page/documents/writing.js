@@ -1,4 +1,4 @@
-/** Saving: only what has changed is sent, for the version that it was made from. */
+/** Saves documents. Requests contain only the changed attributes, and the entity tag of the version that was edited. */
 
 import { ask } from "../api.js";
 import { UNDOABLE } from "../undo/undo.js";
@@ -6,14 +6,14 @@ import { pathOf } from "./reading.js";
 
 /**
  * @typedef {import("../model.js").Type} Type
- * @typedef {{type: Type, id: string, locale: object, draft: boolean}} Address  `draft`: whether the draft is written.
+ * @typedef {{type: Type, id: string, locale: object, draft: boolean}} Address  `draft` is true if the draft is written.
  */
 
 /**
- * Write some attributes of a version. Throws ApiError: 412 where others have changed the same meanwhile.
+ * Write some attributes of a version. Throws ApiError, with status 412 if someone else has changed the same attributes.
  * @param {Address} address
  * @param {Record<string, any>} data
- * @param {string} etag  Of the version that was read, "" for one that was not there.
+ * @param {string} etag  The entity tag of the version that was read, or "" if it did not exist.
  */
 export async function write(address, data, etag) {
   const { path, ...options } = writeRequest(address, data, etag);
@@ -21,7 +21,7 @@ export async function write(address, data, etag) {
 }
 
 /**
- * The request that writes some attributes of a version.
+ * Return the request that writes some attributes of a version.
  * @param {Address} address
  * @param {Record<string, any>} data
  * @param {string} etag
@@ -37,19 +37,19 @@ export function writeRequest({ type, id, locale, draft }, data, etag) {
 }
 
 /**
- * Publish a draft as it was read, not one that somebody has changed since. Throws ApiError.
+ * Publish a draft, provided that it has not changed since it was read. Throws ApiError.
  * @param {Address} address
- * @param {string} etag  Of the draft.
+ * @param {string} etag  The entity tag of the draft.
  */
 export async function publish(address, etag) {
   await ask("batch", { method: "POST", body: { operations: publishOperations(address, {}, etag) } });
 }
 
 /**
- * The operations of a batch that change a draft and publish it.
+ * Return the operations of a batch that changes a draft and publishes it.
  * @param {Address} address
  * @param {Record<string, any>} data
- * @param {string} etag  Of the draft.
+ * @param {string} etag  The entity tag of the draft.
  */
 export function publishOperations({ type, id, locale }, data, etag) {
   const path = (/** @type {object} */ query) => `${pathOf(type, id)}?${new URLSearchParams({ ...locale, ...query })}`;
@@ -60,7 +60,7 @@ export function publishOperations({ type, id, locale }, data, etag) {
 }
 
 /**
- * Make a document; returns its id. Throws ApiError.
+ * Create a document. Resolves to its id. Throws ApiError.
  * @param {Address} address
  * @param {Record<string, any>} data
  * @returns {Promise<string>}
@@ -71,7 +71,7 @@ export async function create(address, data) {
 }
 
 /**
- * The request that makes a document.
+ * Return the request that creates a document.
  * @param {Address} address
  * @param {Record<string, any>} data
  */
@@ -86,7 +86,8 @@ export function createRequest({ type, locale, draft }, data) {
 }
 
 /**
- * Delete a document in all locales, with its draft; returns the id to undo it by. Throws ApiError.
+ * Delete a document in all locales, including drafts. Resolves to the id with which this can be undone. Throws
+ * ApiError.
  * @param {Address} address
  */
 export async function remove({ type, id }) {
@@ -96,10 +97,11 @@ export async function remove({ type, id }) {
 }
 
 /**
- * Unpublish a document in a locale, or discard its draft; returns the id to undo it by. Throws ApiError.
+ * Unpublish a document in a locale, or discard its draft. Resolves to the id with which this can be undone. Throws
+ * ApiError.
  * @param {Address} address
  * @param {"unpublish" | "discard"} action
- * @param {string} etag  Of the draft that is discarded, "" for any.
+ * @param {string} etag  The entity tag of the draft to discard, or "" for any draft.
  */
 export async function act({ type, id, locale }, action, etag) {
   const headers = { ...UNDOABLE, ...(etag ? { "If-Match": etag } : {}) };

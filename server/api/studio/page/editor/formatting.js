@@ -1,4 +1,4 @@
-/** What the toolbar of Markdown does to a text: each edit is given what is selected, and says what changes. */
+/** The functions of the Markdown toolbar. Each edit receives the text and the selection, and returns changes. */
 
 /** @typedef {import("./source-input.js").Edit} Edit */
 
@@ -7,9 +7,9 @@ const FENCE = "```";
 const HEADINGS = ["", "## ", "### "]; // what a press of the button makes of a line, one after the other
 
 /**
- * Put marks around what is selected, or around the word at the cursor; take them away where they are there.
- * @param {string} mark  Such as "**".
- * @param {string[]} [known]  Other marks that mean the same.
+ * Put a mark around the selection or the word at the cursor. If the mark is already there, remove it.
+ * @param {string} mark  The mark, such as "**".
+ * @param {string[]} [known]  Other marks with the same meaning.
  * @returns {Edit}
  */
 const around = (mark, known = []) => (text, start, end) => {
@@ -25,7 +25,7 @@ const around = (mark, known = []) => (text, start, end) => {
 };
 
 /**
- * Whether a mark is before and after a part of a text; "**" is not "*".
+ * Return whether a mark surrounds a part of a text. "**" does not count as "*".
  * @param {string} mark
  * @param {string} text
  * @param {number} from
@@ -47,7 +47,7 @@ function wordAt(text, at) {
   return before && after ? [at - before, at + after] : [at, at];
 }
 
-/** What is selected, without the spaces at its ends: marks count only beside words. */
+/** Return the selection without spaces at its ends, because marks are only valid next to words. */
 const trimmed = (/** @type {string} */ text, /** @type {number} */ from, /** @type {number} */ to) => {
   const selected = text.slice(from, to);
   const inner = selected.trim();
@@ -56,8 +56,8 @@ const trimmed = (/** @type {string} */ text, /** @type {number} */ from, /** @ty
 };
 
 /**
- * Change what the lines begin with that something of is selected.
- * @param {(line: string, all: string[]) => [string, string]} swap  What such a line begins with, and what it is to.
+ * Return an edit that changes the start of each selected line.
+ * @param {(line: string, all: string[]) => [string, string]} swap  Returns a line's current prefix and its new prefix.
  * @returns {Edit}
  */
 const eachLine = (swap) => (text, start, end) => {
@@ -80,9 +80,9 @@ const eachLine = (swap) => (text, start, end) => {
 };
 
 /**
- * Begin lines with something, or no longer where all of them do.
+ * Return an edit that adds a prefix to the selected lines. If all of them have it, the edit removes it.
  * @param {string} begins
- * @param {RegExp} known  What a line begins with that is of this kind.
+ * @param {RegExp} known  Matches prefixes of this kind.
  * @returns {Edit}
  */
 const prefix = (begins, known) => eachLine((line, all) => {
@@ -106,7 +106,7 @@ const link = (text, start, end) => {
   return { changes: [{ from, to, text: `[${label}](https://)` }], from: address, to: address + "https://".length };
 };
 
-/** Code in a line, or the lines of a block of it. @type {Edit} */
+/** Mark the selection as code in a line, or several lines as a code block. @type {Edit} */
 const code = (text, from, to) => {
   if (!text.slice(from, to).includes("\n")) return around("`")(text, from, to);
   const before = from && text[from - 1] !== "\n" ? `\n${FENCE}\n` : `${FENCE}\n`;
@@ -116,7 +116,7 @@ const code = (text, from, to) => {
 };
 
 /**
- * A picture, or a link to another file.
+ * Return the Markdown for a picture, or for a link to another file.
  * @param {import("./picture-dialog.js").File} file
  */
 export function fileText({ url, name, alternativeText, mime }) {
@@ -127,7 +127,7 @@ export function fileText({ url, name, alternativeText, mime }) {
 }
 
 /**
- * A text in the place of what is selected; the cursor is behind it.
+ * Return an edit that replaces the selection with a text, and puts the cursor behind the text.
  * @param {string} text
  * @returns {Edit}
  */
@@ -139,7 +139,7 @@ export const insertion = (text) => (_, from, to) => {
  * @typedef {object} Tool
  * @property {string} label
  * @property {keyof typeof import("../icons.js").PATHS} icon
- * @property {string} [key]  With Control, or Command.
+ * @property {string} [key]  The key to press together with Control or Command.
  * @property {Edit} edit
  */
 

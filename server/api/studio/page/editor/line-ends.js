@@ -1,25 +1,25 @@
-/** Texts whose lines end in any way: editors have one character for each end, and the text keeps its own. */
+/** Line endings in editors: an editor uses a single character for each line ending, but the text keeps its own. */
 
 /**
- * @typedef {object} Change  At places of a text as an editor has it.
+ * @typedef {object} Change  A change to a text. The positions refer to the text in the editor.
  * @property {number} from
  * @property {number} to
- * @property {string} text  Its lines end with "\n".
+ * @property {string} text  The new text, with "\n" as the line ending.
  */
 
 const END = /\r\n?|\n/g;
 
 /**
- * A text as editors have it: each line ends with "\n".
+ * Return a text as editors use it: each line ends with "\n".
  * @param {string} text
  */
 export const asEdited = (text) => text.replace(END, "\n");
 
 /**
- * A text after changes that were made to it in an editor. Lines that no change touches end as they did; new ones
- * end as most of the others.
+ * Apply changes that were made in an editor to the original text. Unchanged lines keep their line endings. New lines
+ * have the most common one.
  * @param {string} text
- * @param {Change[]} changes  In order, none within another.
+ * @param {Change[]} changes  The changes, in order and without overlaps.
  */
 export function applyChanges(text, changes) {
   const place = placesOf(text);
@@ -34,7 +34,7 @@ export function applyChanges(text, changes) {
 }
 
 /**
- * The one change that makes a text another; null where they are the same.
+ * Return the single change that converts one text to another, or null if they are the same.
  * @param {string} before
  * @param {string} after
  * @returns {Change | null}
@@ -50,7 +50,7 @@ export function difference(before, after) {
 }
 
 /**
- * Where a place of the text as it is edited is in the text itself.
+ * Return a function that converts a position in the editor's text to a position in the original text.
  * @param {string} text
  * @returns {(place: number) => number}
  */
@@ -64,7 +64,7 @@ function placesOf(text) {
 }
 
 /**
- * How most lines of a text end.
+ * Return the most common line ending of a text.
  * @param {string} text
  */
 function commonEnd(text) {

@@ -1,4 +1,4 @@
-/** The input of Markdown: its source, below a toolbar, and what it looks like. */
+/** The input for Markdown: a toolbar, the source, and a preview. */
 
 import { useStudio } from "../context.js";
 import { readFile, uploadFiles } from "../form/files.js";
@@ -29,7 +29,7 @@ export function MarkdownInput({ id, label, value, change, aria }) {
   useEffect(() => {
     if (wrong) setPreviewed(false); // What is wrong is in the source.
   }, [wrong]);
-  // As soon as no dialog has the focus: a key that is pressed then comes after the picture.
+  // This runs as soon as no dialog has the focus, so that the next typed text is inserted after the picture.
   useLayoutEffect(() => {
     if (chosen) edit(insertion(fileText(chosen)));
   }, [chosen]);
@@ -71,8 +71,9 @@ export function MarkdownInput({ id, label, value, change, aria }) {
 }
 
 /**
- * What shows the preview: also to those who may not write, for whom all that is a button is disabled.
- * Its name says of what: a form has one for each Markdown, and one of the page.
+ * The button for the preview. It must also work for users who may not edit, although all buttons in the form are
+ * disabled for them. Its label contains the input's label, because a form can have several Markdown inputs, and also a
+ * preview of the page.
  * @param {{id: string, label: string, pressed: boolean, press: () => void}} props  The id and label of the input.
  */
 function Toggle({ id, label, pressed, press }) {

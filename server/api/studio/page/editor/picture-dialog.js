@@ -1,4 +1,4 @@
-/** The dialog in which a picture of the site is chosen for a text. */
+/** The dialog for choosing a picture from the site. */
 
 import { Dialog } from "../dialog.js";
 import { readFile } from "../form/files.js";
@@ -8,7 +8,10 @@ import { html } from "../vendor/preact.js";
 
 const PLACE = "picture-dialog"; // of messages
 
-/** @typedef {{url: string, name: string, alternativeText: string | null, mime: string}} File  As the API has it. */
+/**
+ * @typedef {{url: string, name: string, alternativeText: string | null, mime: string}} File  A file, as returned by the
+ *   API.
+ */
 
 /** @param {{id: string, close: () => void, take: (file: File) => void}} props */
 export function PictureDialog({ id, close, take }) {

@@ -1,4 +1,4 @@
-/** Places of a text that wait for something, such as an uploaded picture: they move with the text around them. */
+/** Positions in a text at which something is inserted later, such as an uploaded picture. They move with the text. */
 
 import { Annotation, EditorView } from "../vendor/codemirror.js";
 
