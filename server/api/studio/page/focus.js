@@ -1,12 +1,18 @@
-/** Keeps the focus on the page: where what had it is gone, what stands in its place gets it, or what is around. */
+/**
+ * Keeps the focus on the page: if the focused element is removed, its replacement or a surrounding element gets the
+ * focus.
+ */
 
 const FOCUSABLE = "a[href], button, input, select, textarea, summary, [contenteditable=true], [tabindex='0']";
 const REST_MS = 60; // so long whoever has taken it away may place it somewhere themselves
 
-/** @typedef {{around: Element, index: number}} Step  A part of the page, and which of its children had the focus. */
+/**
+ * @typedef {{around: Element, index: number}} Step  An element that contained the focus, and the index of the child
+ *   that did.
+ */
 
 /**
- * Keep the focus within a part of the page; returns what ends that.
+ * Keep the focus inside a part of the page. Returns a function that ends this.
  * @param {HTMLElement} root
  */
 export function keepFocus(root) {
@@ -35,7 +41,7 @@ export function keepFocus(root) {
   };
 }
 
-/** What is around an element, from the inside out. @param {Element} element @param {Element} root */
+/** Return the ancestors of an element, from the inside out. @param {Element} element @param {Element} root */
 function stepsTo(element, root) {
   const steps = /** @type {Step[]} */ ([]);
   for (let inner = element; inner !== root && inner.parentElement; inner = inner.parentElement) {
@@ -45,7 +51,7 @@ function stepsTo(element, root) {
   return steps;
 }
 
-/** Where the focus goes. @param {Step[]} steps @returns {HTMLElement | null} */
+/** Return the element that should get the focus. @param {Step[]} steps @returns {HTMLElement | null} */
 function placeFor(steps) {
   for (const { around, index } of steps) {
     if (!around.isConnected) continue;
@@ -57,7 +63,11 @@ function placeFor(steps) {
   return null;
 }
 
-/** The first part that can have the focus. @param {Element} part @returns {HTMLElement | undefined} */
+/**
+ * Return the first focusable element in a part of the page.
+ * @param {Element} part
+ * @returns {HTMLElement | undefined}
+ */
 function focusableIn(part) {
   const all = /** @type {HTMLElement[]} */ ([...part.querySelectorAll(FOCUSABLE)]);
   if (part instanceof HTMLElement && part.matches(FOCUSABLE)) all.unshift(part);

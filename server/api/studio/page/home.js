@@ -1,4 +1,4 @@
-/** The first page: what was changed last, of all that one may see. */
+/** The start page, with the documents that were changed last. */
 
 import { addressTo } from "./addresses.js";
 import { useStudio } from "./context.js";

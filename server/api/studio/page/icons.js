@@ -1,4 +1,4 @@
-/** The icons: strokes in the colour of the text beside them. */
+/** The icons, drawn with lines in the color of the surrounding text. */
 
 import { html } from "./vendor/preact.js";
 

@@ -1,4 +1,7 @@
-/** Where a text stops being JSON, and what is missing there: browsers say it in words of their own, or not at all. */
+/**
+ * Finds the position of a syntax error in JSON, and what is expected there. Messages from browsers differ, or lack the
+ * position.
+ */
 
 const GAP = /[ \t\n\r]*/y;
 const TOKEN = new RegExp(
@@ -9,7 +12,7 @@ const TOKEN = new RegExp(
   ].map(({ source }) => source).join("|"),
   "y",
 );
-/** What may come next, and how it is called. */
+/** The things that can be expected next, and their names. */
 const WANTED = {
   value: "a value",
   firstItem: "a value or ]",
@@ -23,7 +26,7 @@ const WANTED = {
 /** @typedef {keyof typeof WANTED} Wanted */
 
 /**
- * The first fault of a text that is no JSON: "line 1, column 7: expected a value". "" for what is JSON.
+ * Return the first error in a JSON text, such as "line 1, column 7: expected a value". Returns "" if the text is valid.
  * @param {string} text
  */
 export function faultOf(text) {
@@ -49,10 +52,10 @@ function matchAt(pattern, text, at) {
 }
 
 /**
- * What is wanted after a token, null where it is not one of those that may come.
+ * Return what is expected after a token, or null if the token is not allowed.
  * @param {Wanted} wanted
- * @param {string} token  "" for none.
- * @param {string[]} open  The lists and objects that it is in; is changed.
+ * @param {string} token  The token, or "" at the end.
+ * @param {string[]} open  The lists and objects that contain the token. It is changed.
  * @returns {Wanted | null}
  */
 function after(wanted, token, open) {

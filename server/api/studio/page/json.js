@@ -1,8 +1,8 @@
-/** JSON whose numbers stay as they are written: 12345678901234567890 and 1.0 are other numbers in JavaScript. */
+/** JSON with exact numbers. JavaScript alone would change 12345678901234567890 and 1.0. */
 
-/** A number that a number of JavaScript would not be written as again. */
+/** A number that JavaScript would write differently from the way in which it was written. */
 export class Exact {
-  /** @param {string} text  As JSON has it. */
+  /** @param {string} text  The number as written in JSON. @param {string} text  The number as written in JSON. */
   constructor(text) {
     this.text = text;
   }
@@ -17,7 +17,7 @@ const MARKED = new RegExp(`"${MARK}([^"]+)"`, "g");
 const TOKEN = /\\.|"|-?\d[\d.eE+-]*/g; // an escape, the beginning or end of a text, a number
 
 /**
- * Read JSON, with `Exact` for the numbers that would not be written again as they are. Throws SyntaxError.
+ * Parse JSON. Numbers that JavaScript would write differently become `Exact`. Throws SyntaxError.
  * @param {string} text
  * @returns {any}
  */
@@ -38,9 +38,9 @@ function revive(_, value) {
 }
 
 /**
- * Write JSON, with `Exact` as it was read.
+ * Write JSON. `Exact` numbers are written as they were read.
  * @param {any} value
- * @param {number} [indent]  Spaces.
+ * @param {number} [indent]  The number of spaces.
  * @returns {string}
  */
 export function writeJson(value, indent) {
@@ -49,7 +49,7 @@ export function writeJson(value, indent) {
 }
 
 /**
- * A value with the numbers that JavaScript has, for what calculates with them.
+ * Return a value in which JavaScript numbers replace `Exact`, for calculations.
  * @param {any} value
  * @returns {any}
  */

@@ -1,4 +1,4 @@
-/** Parts of the page that are loaded when they are first shown. */
+/** Components whose modules are loaded when they are first shown. */
 
 import { unreachable } from "./api.js";
 import { useReachable } from "./connection/connection.js";
@@ -7,8 +7,9 @@ import { Failure, Loading } from "./states.js";
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/preact.js";
 
 /**
- * Return a component whose module is loaded when it is first shown. `onLoaded` is called then, unless it was there.
- * @param {string} path  The module's path below the page's folder.
+ * Return a component whose module is loaded when it is first shown. `onLoaded` is then called, unless the module was
+ * already loaded.
+ * @param {string} path  The module's path in the page's folder.
  * @param {string} name  The component's name in the module.
  */
 export function later(path, name) {

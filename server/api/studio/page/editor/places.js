@@ -6,14 +6,14 @@ import { Annotation, EditorView } from "../vendor/codemirror.js";
 
 /**
  * @typedef {object} Place
- * @property {(text: string) => void} fill  Insert what the place waited for. What was selected there is replaced
- *   if it is still the same. The cursor goes behind the text if it is still at the place.
- * @property {() => void} leave  Wait no longer.
+ * @property {(text: string) => void} fill  Insert the text for which the place was reserved. It replaces the text that
+ *   was selected there, if that has not changed. The cursor moves behind the inserted text if it is still at the place.
+ * @property {() => void} leave  Give the place up.
  */
 
 /** @typedef {{from: number, to: number, text: string}} Range */
 
-/** The places of one editor: `moving` is the extension that moves them. */
+/** Return the reserved places of one editor. `moving` is the editor extension that moves them. */
 export function keepPlaces() {
   /** @type {Range[]} */
   const ranges = []; // in the order in which they began to wait
@@ -53,11 +53,11 @@ export function keepPlaces() {
 }
 
 /**
- * Move ranges with a change. What is typed at a place is behind it; what fills a place is before those that began
- * to wait later.
+ * Move ranges along with a change. Text that is typed at a place comes after the place. Text that is inserted at a
+ * reserved place comes before places that were reserved later.
  * @param {Range[]} ranges
  * @param {{mapPos: (at: number, side: number) => number}} changes
- * @param {number} filled  The index of the range that the change fills, -1 if it fills none.
+ * @param {number} filled  The index of the range for which text is inserted, or -1.
  */
 function move(ranges, changes, filled) {
   ranges.forEach((range, index) => {

@@ -1,4 +1,4 @@
-/** What Markdown looks like, beside its source or in its place. */
+/** The preview of Markdown, next to its source or in its place. */
 
 import { NotLoaded, loadPart } from "../connection/parts.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";

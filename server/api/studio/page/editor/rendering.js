@@ -1,4 +1,4 @@
-/** Markdown as harmless HTML: what is written in it runs nothing, loads nothing from elsewhere and styles nothing. */
+/** Renders Markdown as safe HTML: it can't run scripts, load files from other sites, or change styles. */
 
 import { fileAddress } from "../api.js";
 import { DOMPurify, Marked } from "../vendor/markdown.js";
@@ -8,7 +8,7 @@ const TAGS = [
   ..."hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot".split(" "),
   ..."th thead time tr u ul var".split(" "),
 ];
-// No class and no id, which would make it look like the studio, or be taken for a part of it.
+// `class` and `id` are not allowed: they could make the text look like the studio, or like one of its controls.
 const ATTRIBUTES = "align alt colspan dir height href lang rowspan src start title width".split(" ");
 const SANE = {
   ALLOWED_TAGS: TAGS,
@@ -29,7 +29,7 @@ DOMPurify.addHook("afterSanitizeAttributes", (node) => {
 });
 
 /**
- * A text of Markdown, as nodes of a page.
+ * Render Markdown as DOM nodes.
  * @param {string} text
  * @returns {DocumentFragment}
  */
@@ -38,7 +38,7 @@ export function rendered(text) {
 }
 
 /**
- * Links to other sites and to files of this one open beside the studio; those to pages lead nowhere from here.
+ * Open links to other sites and to the site's files in a new tab. Links to the site's pages do nothing here.
  * @param {HTMLAnchorElement} link
  */
 function showLink(link) {
@@ -58,7 +58,8 @@ function openBeside(link, address) {
 }
 
 /**
- * Images of the site are shown; of others, a link: the studio loads nothing from elsewhere.
+ * Show images of the site. Images of other sites are replaced by links, because the studio loads nothing from other
+ * sites.
  * @param {HTMLImageElement} image
  */
 function showImage(image) {

@@ -1,18 +1,20 @@
-/** The input of source text: a text area, until the editor of its language is there; it stays where none comes. */
+/**
+ * The input for source text: a text area until the editor has been loaded. If it can't be loaded, the text area stays.
+ */
 
 import { NotLoaded, loadPart } from "../connection/parts.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { applyChanges, asEdited, difference } from "./line-ends.js";
 
 /**
- * @callback Edit  What is to be done to a text whose part from one place to another is selected.
+ * @callback Edit  A function that edits a text. The selection is from `from` to `to`.
  * @param {string} text
  * @param {number} from
  * @param {number} to
  * @returns {{changes: import("./line-ends.js").Change[], from: number, to: number}} And what is selected then.
  */
 
-/** @typedef {{key: string, edit: Edit}} Key  Such as "Mod-b": with Control, or Command. */
+/** @typedef {{key: string, edit: Edit}} Key  A shortcut such as "Mod-b", where Mod is Control or Command. */
 
 /**
  * @typedef {object} Props
@@ -22,10 +24,10 @@ import { applyChanges, asEdited, difference } from "./line-ends.js";
  * @property {Record<string, string>} aria
  * @property {"markdown" | "json"} language
  * @property {Key[]} [keys]
- * @property {{current: any}} [view]  Is given the `SourceView` while there is one.
+ * @property {{current: any}} [view]  Receives the `SourceView` when it has been created.
  * @property {(files: File[], place: import("./places.js").Place) => void} [files]  Called with files that are dropped
- *   or pasted, and with the place where they go.
- * @property {() => void} [ready]  Called when there is one.
+ *   or pasted, and with the place where they should be inserted.
+ * @property {() => void} [ready]  Called when the editor has been created.
  */
 
 const NEAR = "400px"; // how far below what is seen an editor is made already
@@ -77,13 +79,13 @@ export function SourceInput({ id, text, change, aria, language, keys = [], view,
 }
 
 /**
- * How high a text area is in browsers that do not size it by what is in it (`field-sizing`).
+ * Return the height of a text area in lines, for browsers that do not support `field-sizing`.
  * @param {string} text
  */
 export const rowsOf = (text) => Math.min(20, Math.max(3, text.split("\n", 20).length));
 
 /**
- * A text after something was typed into its text area.
+ * Return the whole text after something was typed into its text area.
  * @param {string} text
  * @param {Event} event
  */
@@ -96,12 +98,13 @@ export function typedInto(text, event) {
 /**
  * @typedef {object} Made
  * @property {typeof import("./source-view.js").makeSourceView} make
- * @property {[number, number] | null} selected  What was selected in the text area, null where it has no focus.
+ * @property {[number, number] | null} selected  The selection in the text area, or null if it does not have the focus.
  */
 
 /**
- * What makes the editor, once its place is near what is seen and its modules are there; null until then. And whether
- * they can't be had.
+ * Return the function that creates the editor, and whether loading failed.
+ *
+ * The function is null until the input is near the visible part of the page and the modules are loaded.
  * @param {{current: HTMLElement | null}} host
  * @returns {[Made | null, boolean]}
  */
@@ -117,7 +120,7 @@ function useLoading(host) {
     area.addEventListener("compositionend", () => (composing = false));
     const load = async () => {
       const { makeSourceView: make } = await loadPart("editor/source-view.js");
-      // A character that is only half composed would be lost.
+      // Otherwise, a character that is being composed would be lost.
       if (composing) await new Promise((done) => area.addEventListener("compositionend", done, { once: true }));
       const focused = document.activeElement === area;
       if (wanted) set({ make, selected: focused ? [area.selectionStart, area.selectionEnd] : null });

@@ -1,4 +1,4 @@
-/** An editor of source text, by CodeMirror: what is in it, its keys, and how texts go in and come out. */
+/** The editor for source text, made with CodeMirror. */
 
 import {
   Annotation, Compartment, EditorState, EditorView, Transaction, deleteMarkupBackward, highlightSpecialChars, history,
@@ -14,19 +14,20 @@ import { keepPlaces } from "./places.js";
  * @property {string} text
  * @property {keyof typeof languages} language
  * @property {boolean} readOnly
- * @property {Record<string, string>} attributes  Of the element that has the focus.
+ * @property {Record<string, string>} attributes  The attributes of the element that has the focus.
  * @property {import("./source-input.js").Key[]} keys
  * @property {(files: File[], place: import("./places.js").Place) => void} [files]  Called with files that are dropped
- *   or pasted, and with the place where they go.
- * @property {(text: string) => void} change  Called with what was made of the text here.
+ *   or pasted, and with the place where they should be inserted.
+ * @property {(text: string) => void} change  Called with the new text after each change in the editor.
  */
 
 /**
  * @typedef {object} SourceView
- * @property {(text: string) => void} show  Show another text. The cursor stays where nothing else is different.
- * @property {(attributes: Record<string, string>) => void} describe  Give it other attributes.
+ * @property {(text: string) => void} show  Show a different text. The cursor stays where the text around it is the
+ *   same.
+ * @property {(attributes: Record<string, string>) => void} describe  Set the attributes of the editable element.
  * @property {(edit: import("./source-input.js").Edit) => void} edit
- * @property {(from?: number, to?: number) => void} focus  With something selected, where that is said.
+ * @property {(from?: number, to?: number) => void} focus  Focus the editor and, if given, select a range.
  * @property {() => void} remove
  */
 
@@ -49,7 +50,7 @@ const MARKDOWN_KEYS = [
   { key: "Enter", run: insertNewlineContinueMarkup },
   { key: "Backspace", run: deleteMarkupBackward },
 ];
-// Tab is not among them: it leads to the next field, as it does everywhere. Ctrl-K opens the palette.
+// Tab is not included, because it moves to the next field as everywhere. Ctrl-K opens the palette.
 const KEYS = [
   ...historyKeymap,
   ...searchKeymap.filter(({ key }) => FINDING.includes(key ?? "")),
@@ -58,7 +59,8 @@ const KEYS = [
   { key: "Mod-[", run: indentLess },
 ];
 const fromOutside = Annotation.define();
-// The editor itself does so a moment after a dialog has given the focus back, and a key until then would be lost.
+// CodeMirror itself does this shortly after a dialog has returned the focus. Keys that are pressed before would be
+// lost.
 const selectingOnFocus = EditorView.domEventHandlers({ focus: (_, view) => view.focus() });
 
 /**
@@ -68,7 +70,7 @@ const selectingOnFocus = EditorView.domEventHandlers({ focus: (_, view) => view.
 export function makeSourceView({ parent, text, language, readOnly, attributes, keys, files, change }) {
   let held = text;
   const described = new Compartment();
-  // Also what is not editable has the focus, so that it can be read to its end by the keyboard.
+  // A read-only editor can have the focus, too, so that users can scroll it with the keyboard.
   /** @type {Record<string, string>} */
   const always = { tabindex: "0", ...(readOnly ? { "aria-readonly": "true" } : {}) };
   const attributesOf = (/** @type {Record<string, string>} */ given) => {
@@ -134,12 +136,12 @@ export function makeSourceView({ parent, text, language, readOnly, attributes, k
 }
 
 /**
- * Take files that are dropped or pasted: text goes its own way.
+ * Return an extension that handles dropped or pasted files. Text is handled by the editor itself.
  * @param {(files: File[], place: import("./places.js").Place) => void} take
  */
 function takingFiles(take) {
   const { moving, placeAt } = keepPlaces();
-  // What office programs copy is text, with a picture of it.
+  // Office programs copy text together with a picture of the text, so text takes precedence.
   const filesOf = (/** @type {DataTransfer | null} */ data) => {
     return data?.types.includes("text/plain") ? [] : [...(data?.files ?? [])];
   };

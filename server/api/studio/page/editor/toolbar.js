@@ -1,15 +1,15 @@
-/** The toolbar of Markdown: one stop of the Tab key, in which the arrow keys lead from one button to the next. */
+/** The Markdown toolbar. Tab moves to the whole toolbar; the arrow keys move between its buttons. */
 
 import { Icon } from "../icons.js";
 import { html, useState } from "../vendor/preact.js";
 import { TOOLS } from "./formatting.js";
 
-/** How keys are called to those who see them, and to browsers. */
+/** The modifier key has different names on Apple devices, both in labels and for browsers. */
 const APPLE = /Mac|iPhone|iPad/.test(navigator.platform);
 
 /**
  * @param {{id: string, edit: ((edit: import("./source-input.js").Edit) => void) | null, picture?: () => void}} props
- *   `edit`: null while there is nothing that could be edited. `picture`: where there are pictures to choose.
+ *   `edit` is null as long as nothing can be edited. `picture` opens the dialog for pictures, if there is one.
  */
 export function Toolbar({ id, edit, picture }) {
   const [at, setAt] = useState(0);
@@ -17,7 +17,7 @@ export function Toolbar({ id, edit, picture }) {
     tabindex: index === at ? 0 : -1,
     "aria-disabled": !edit,
     onFocus: () => setAt(index),
-    // A click leaves the focus, and with it what is selected, in the text.
+    // A click does not move the focus, so that the text stays selected.
     onMouseDown: (/** @type {Event} */ event) => event.preventDefault(),
   });
   return html`<div class="markdown-tools" role="toolbar" aria-label="Formatting" aria-controls=${id} onKeyDown=${steer}>
@@ -30,7 +30,7 @@ export function Toolbar({ id, edit, picture }) {
   </div>`;
 }
 
-/** @param {string} key  Such as "Shift-k". */
+/** @param {string} key  A key such as "Shift-k". @param {string} key  A key such as "Shift-k". */
 const shortcutOf = (key) => `${APPLE ? "Meta" : "Control"}+${capital(key).replace("-", "+")}`;
 
 /** @param {string} key */

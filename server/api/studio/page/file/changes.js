@@ -1,4 +1,4 @@
-/** What a save would change in files: the save is tried, and nothing is written. */
+/** The changes that a save would make to files. They are determined with a dry run. */
 
 import { ApiError, ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
@@ -12,16 +12,17 @@ const TYPING_MS = 300;
  * @typedef {object} FileChange
  * @property {string} path
  * @property {"create" | "update" | "delete"} action
- * @property {string[]} lines  Of a unified diff.
+ * @property {string[]} lines  The lines of a unified diff.
  */
 
 /**
- * What a save would do: the changes of files, null until they are known, and why it would be refused, "" if it is not.
+ * The result of a dry run. `files` is null until the changes are known. `error` is the reason for which the save would
+ * be rejected, or "".
  * @typedef {{files: FileChange[] | null, error: string}} DryRun
  */
 
 /**
- * What saving the form would change. Throws ApiError for what the save would be refused for.
+ * Return the changes that saving the form would make. Throws ApiError if the save would be rejected.
  * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {boolean} publishes
@@ -35,7 +36,7 @@ async function tryToSave(subject, state, publishes, signal) {
 }
 
 /**
- * The request that saves a form, in one step also where it publishes.
+ * Return the single request that saves a form. It also publishes the document if this is requested.
  * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {boolean} publishes
@@ -51,7 +52,7 @@ function saveRequest(subject, state, publishes) {
 }
 
 /**
- * What saving the form would change, tried again whenever the typing pauses.
+ * Return the changes that saving the form would make. They are determined again whenever the user stops typing.
  * @param {import("../documents/form.js").Subject} subject
  * @param {import("../form/editing.js").State} state
  * @param {{hasChanges: boolean, publishes?: boolean, delayMs?: number}} options

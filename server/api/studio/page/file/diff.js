@@ -1,4 +1,4 @@
-/** Lines of files: a whole text with the numbers of its lines, and how two texts differ. */
+/** Displays lines of files: a whole text with line numbers, or the difference between two texts. */
 
 import { html } from "../vendor/preact.js";
 
@@ -8,12 +8,12 @@ const WORDS = { create: "New file", update: "Changed", delete: "Deleted" };
 /**
  * @typedef {object} Line
  * @property {"added" | "removed" | "same" | "gap" | "note"} kind
- * @property {number} [number]  Where it stands: in the text before, if it is removed, else in the new one.
+ * @property {number} [number]  The line number: in the old text if the line is removed, otherwise in the new text.
  * @property {string} text
  */
 
 /**
- * The lines of a unified diff with their numbers. What the lines between two parts are is left out.
+ * Return the lines of a unified diff with their numbers. The headers between parts are left out.
  * @param {string[]} lines
  * @returns {Line[]}
  */
@@ -47,7 +47,7 @@ function DiffLine({ line: { kind, number, text } }) {
 }
 
 /**
- * What would become of some files.
+ * The changes to several files.
  * @param {{files: import("./changes.js").FileChange[]}} props
  */
 export function Differences({ files }) {
@@ -61,8 +61,8 @@ export function Differences({ files }) {
 }
 
 /**
- * A whole text, each line with its number.
- * @param {{text: string, label: string, wrong?: number | null}} props  `wrong`: the line that something is wrong in.
+ * A text with line numbers.
+ * @param {{text: string, label: string, wrong?: number | null}} props  `wrong` is the number of a line with an error.
  */
 export function Numbered({ text, label, wrong = null }) {
   const lines = text.replace(/\r?\n$/, "").split(/\r?\n/);

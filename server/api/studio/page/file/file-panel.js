@@ -1,4 +1,4 @@
-/** The panel that shows the file of a document: where it is, what saving would change in it, and its text. */
+/** The panel with the document's file: its path, the changes that a save would make, and its text. */
 
 import { changedNames } from "../form/values.js";
 import { Failure, Loading } from "../states.js";

@@ -1,4 +1,7 @@
-/** The keys of a file that its type does not have, as source below the form: to read, and to edit as that. */
+/**
+ * The keys of a file that are not attributes of its content type, displayed as source below the form. Users with the
+ * permission can edit them.
+ */
 
 import { ApiError, ask } from "../api.js";
 import { rowsOf, typedInto } from "../editor/source-input.js";
@@ -37,14 +40,18 @@ export function OtherKeys({ subject, editing }) {
   </section>`;
 }
 
-/** Whether the file may be written: that of a draft takes less. @param {Subject} subject @param {Source} source */
+/**
+ * Return whether the user may write the file. For a draft, the permission to write drafts is enough.
+ * @param {Subject} subject
+ * @param {Source} source
+ */
 function mayWrite({ model, type }, { status }) {
   const drafts = status === "draft" && model.may(type, "updateDraft");
   return model.allows("source", "write") && (drafts || model.may(type, "update"));
 }
 
 /**
- * The keys in a text area, whose lines end as they do in the file.
+ * A text area for the keys. It preserves the file's line endings.
  * @param {{subject: Subject, source: Source, close: () => void, saved: () => void}} props
  */
 function Edit({ subject, source, close, saved }) {
@@ -91,7 +98,7 @@ function Edit({ subject, source, close, saved }) {
 }
 
 /**
- * Write the other keys of a file as they were read. Throws ApiError.
+ * Write the other keys of a file, provided that the file has not changed since it was read. Throws ApiError.
  * @param {Subject} subject
  * @param {Source} source
  * @param {string} otherKeys

@@ -1,8 +1,8 @@
-/** Whether changes are looked at before they are saved; the browser remembers it. */
+/** The user's choice whether to review changes before saving. The browser stores it. */
 
 const KEY = "bifolio.review";
 
-/** Whether changes are looked at before they are saved. */
+/** Return whether the user wants to review changes before saving. */
 export function reviewsSaves() {
   try {
     return localStorage.getItem(KEY) === "yes";
@@ -16,6 +16,6 @@ export function setReviewsSaves(wanted) {
   try {
     localStorage.setItem(KEY, wanted ? "yes" : "no");
   } catch {
-    // A browser that keeps nothing saves at once.
+    // If the browser can't store the choice, changes are saved without a review.
   }
 }

@@ -1,4 +1,4 @@
-/** To look at what a save changes before it is made, for those who want that. */
+/** The review of changes before they are saved, for users who have chosen it. */
 
 import { Dialog } from "../dialog.js";
 import { Loading } from "../states.js";
@@ -7,7 +7,7 @@ import { useDryRun } from "./changes.js";
 import { Differences } from "./diff.js";
 import { reviewsSaves, setReviewsSaves } from "./review-choice.js";
 
-/** The box by which that is chosen. */
+/** The checkbox for reviewing changes before saving. */
 export function ReviewChoice() {
   const [wanted, set] = useState(reviewsSaves());
   const choose = (/** @type {Event} */ event) => {
@@ -21,10 +21,10 @@ export function ReviewChoice() {
 }
 
 /**
- * Saving, with a look at it first where that is wanted.
+ * Return the function that saves the form. If the user has chosen so, it shows a review first.
  * @param {import("../documents/form.js").Subject} subject
  * @param {any} editing
- * @param {boolean} mayRead  Whether files may be read.
+ * @param {boolean} mayRead  Whether the user may read files.
  * @returns {{send: (publishes: boolean) => void, reviewed: boolean | null, close: () => void}}
  *   `reviewed`: whether the save that is looked at publishes; null for none.
  */

@@ -1,11 +1,11 @@
-/** The file of a document, as the API shows it. */
+/** The file of a document, as returned by the API. */
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
 import { keyOf, useRequest } from "../store/requests.js";
 
 /**
- * @typedef {object} Source  As the API shows it.
+ * @typedef {object} Source  The file, as returned by the API.
  * @property {string} path
  * @property {string} text
  * @property {string} otherKeys
@@ -16,7 +16,7 @@ import { keyOf, useRequest } from "../store/requests.js";
  */
 
 /**
- * Where the API has the file of a document.
+ * Return the API's path for the file of a document.
  * @param {import("../documents/form.js").Subject} subject
  */
 export function sourcePath({ type, id }) {
@@ -25,7 +25,7 @@ export function sourcePath({ type, id }) {
 }
 
 /**
- * The file that holds what a form edits.
+ * Read the file that contains the version that the form edits.
  * @param {import("../documents/form.js").Subject} subject
  * @param {AbortSignal} [signal]
  * @returns {Promise<Source>}
@@ -37,7 +37,7 @@ export async function readSource(subject, signal) {
 }
 
 /**
- * What the file says, read again whenever the document is.
+ * Return the file's content. It is read again whenever the document is.
  * @param {import("../documents/form.js").Subject} subject
  * @param {import("../documents/reading.js").Version | undefined} version
  * @returns {{source?: Source, failure?: any}}

@@ -1,4 +1,6 @@
-/** The input of a relation to documents of any type: first the type is chosen, then a document of it is found. */
+/**
+ * The input for a relation to documents of any content type: the user first selects the type, then finds a document.
+ */
 
 import { addressTo } from "../addresses.js";
 import { useStudio } from "../context.js";

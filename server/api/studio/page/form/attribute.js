@@ -1,4 +1,4 @@
-/** One attribute of a document as a field. It is rendered again only when something of it has changed. */
+/** The field for an attribute of a document. It is rendered again only if its own data has changed. */
 
 import { html, useMemo } from "../vendor/preact.js";
 import { Field, ariaOf, idOf } from "./field.js";
@@ -15,16 +15,16 @@ import { WithheldField } from "./withheld.js";
  * @property {string[]} path
  * @property {import("../model.js").Attribute} attribute
  * @property {any} value
- * @property {Record<string, any>} siblings  The values beside it.
+ * @property {Record<string, any>} siblings  The values of the other attributes in the same document or component.
  * @property {boolean} isNew
  * @property {boolean} [changed]
- * @property {boolean} [shared]  Whether it has one value for all locales.
+ * @property {boolean} [shared]  Whether all locales have the same value.
  * @property {Record<string, string>} errors
  * @property {{value: any}} [theirs]
  * @property {(name: string, value: any) => void} change
  * @property {(name: string, mine: boolean) => void} [choose]
- * @property {string} [note]  What is said below it besides.
- * @property {any} [more]  What is shown below it besides.
+ * @property {string} [note]  A further note below the field.
+ * @property {any} [more]  Further content below the field.
  */
 
 /** @param {Props} props */
@@ -32,7 +32,7 @@ export function AttributeField(props) {
   return html`<${isHidden(props.attribute) ? WithheldField : OpenField} ...${props} open=${OpenField} />`;
 }
 
-/** A field with its input. @param {Props} props */
+/** The field together with its input. @param {Props} props */
 function OpenField({ name, path, attribute, value, siblings, isNew, changed, errors, theirs, ...rest }) {
   const { change, choose, shared, note, more } = rest;
   const beside = attribute.targetField ? siblings[attribute.targetField] : undefined;

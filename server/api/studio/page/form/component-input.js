@@ -1,4 +1,4 @@
-/** Inputs of components, single and repeated, and of dynamic zones: fields within a field. */
+/** The inputs for components and dynamic zones, which contain further fields. */
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
@@ -12,7 +12,7 @@ const LONGEST = 60; // characters of what a component is told by
 
 /** @typedef {import("./field.js").InputProps & import("./field.js").Nesting} Props */
 
-/** One component, which may be there or not. @param {Props} props */
+/** The input for a single component, which can be empty. @param {Props} props */
 export function Component({ attribute, value, change, ...rest }) {
   const { model } = useStudio();
   const uid = attribute.component ?? "";
@@ -27,7 +27,7 @@ export function Component({ attribute, value, change, ...rest }) {
   </div>`;
 }
 
-/** Components of one kind, in an order. @param {Props} props */
+/** The input for a repeatable component. Its entries have an order. @param {Props} props */
 export function Components(props) {
   const { model } = useStudio();
   const uid = props.attribute.component ?? "";
@@ -38,7 +38,7 @@ export function Components(props) {
     </button>`;
 }
 
-/** Components of several kinds, in an order. @param {Props} props */
+/** The input for a dynamic zone: components of several types, in an order. @param {Props} props */
 export function Zone(props) {
   const { model } = useStudio();
   const add = (/** @type {string} */ uid) => props.change([...(props.value ?? []), newComponent(model, uid, true)]);
@@ -67,7 +67,7 @@ function Entries({ id, value, change, uidOf, ...rest }) {
 }
 
 /**
- * One of several components, which can be collapsed. A new one is open, and so is one with something wrong in it.
+ * One of several components, which can be collapsed. It is initially open if it is new or contains an error.
  * @param {import("./field.js").Nesting & {uid: string, value: any, change: (value: any) => void, name: string}} props
  */
 function Entry({ name, ...props }) {
@@ -102,7 +102,7 @@ function Inside({ uid, value, change, path, errors, field, isNew }) {
 const labelOf = (model, uid) => model.components[uid]?.label ?? uid;
 
 /**
- * What a component is told by: the first text in it.
+ * Return the headline of a component: the first text in it.
  * @param {import("../model.js").Model} model
  * @param {string} uid
  * @param {any} item

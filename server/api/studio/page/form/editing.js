@@ -1,4 +1,4 @@
-/** The state of a form: what was read, what was typed, what is wrong, and what the buttons do to it. */
+/** The state of a form: the values that were read and typed, the errors, and the functions of the buttons. */
 
 import { useBack } from "../connection/connection.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
@@ -16,12 +16,12 @@ import { UNREACHED, save } from "./saving.js";
  * @property {"loading" | "ready" | "failed"} phase
  * @property {any} [failure]
  * @property {import("./resource.js").Version} [version]
- * @property {string[]} others  The other locales that it has.
+ * @property {string[]} others  The other locales in which the document exists.
  * @property {Values} base
  * @property {Values} values
  * @property {Values} theirs  See `rebase`.
- * @property {Record<string, string>} errors  By the paths of attributes, joined with dots.
- * @property {number} refused  How often something was found to be wrong: then the first such field is shown.
+ * @property {Record<string, string>} errors  Error messages by the path of the attribute, joined with dots.
+ * @property {number} refused  How often errors were found. After each time, the first field with an error is shown.
  * @property {"" | "saving" | "publishing"} busy
  */
 
@@ -39,7 +39,7 @@ const LOADING = {
 
 /**
  * @param {FormResource} resource
- * @param {(id: string) => void} done  Called with the id of what was written.
+ * @param {(id: string) => void} done  Called with the id of the saved document.
  */
 export function useEditing(resource, done) {
   const [state, set] = useState(LOADING);

@@ -1,4 +1,4 @@
-/** A field: its label, its hint and what is wrong with it, bound to its input by ids. */
+/** A field: its label, hint and error message, which are linked to its input by ids. */
 
 import { html } from "../vendor/preact.js";
 
@@ -9,27 +9,27 @@ import { html } from "../vendor/preact.js";
  * @property {import("../model.js").Attribute} attribute
  * @property {any} value
  * @property {(value: any) => void} change
- * @property {boolean} isNew  Whether the document is not there yet.
- * @property {Record<string, string>} aria  What binds the input to its hint and error.
+ * @property {boolean} isNew  Whether the document is new and not yet saved.
+ * @property {Record<string, string>} aria  The attributes that link the input to its hint and error message.
  */
 
 /**
- * @typedef {object} Nesting  What inputs are given that have fields within.
+ * @typedef {object} Nesting  The props of inputs that contain further fields.
  * @property {string[]} path
- * @property {Record<string, string>} errors  By the paths of attributes, joined with dots.
- * @property {any} field  The component that shows an attribute.
+ * @property {Record<string, string>} errors  Error messages by the path of the attribute, joined with dots.
+ * @property {any} field  The component that displays the field for an attribute.
  * @property {boolean} isNew
  */
 
 /**
- * The id of the input of an attribute. What belongs to it has the same id with `-label` and the like behind it, which
- * is no id of an attribute within.
+ * Return the id of an attribute's input. Related elements have the same id with a suffix such as `-label`, which can't
+ * be the id of a nested attribute.
  * @param {string[]} path
  */
 export const idOf = (path) => `field-${path.join("--")}`;
 
 /**
- * What an input says of its hint and error.
+ * Return the attributes that link an input to its hint and error message.
  * @param {string} id
  * @param {string} hint
  * @param {string} error
@@ -42,7 +42,7 @@ export function ariaOf(id, hint, error, required) {
 }
 
 /**
- * The frame of a field. `group` for one of several inputs, which a label can't be bound to.
+ * The frame of a field. `group` is set if the field has several inputs, because a label can't be linked to several.
  * @param {{id: string, label: string, hint?: string, error?: string, required?: boolean, changed?: boolean,
  *   group?: boolean, aside?: any, below?: any, children?: any, path?: string}} props
  */

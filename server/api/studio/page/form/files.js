@@ -1,4 +1,4 @@
-/** The files of the site: finding, uploading and describing them. */
+/** The media library: finding, uploading and describing files. */
 
 import { ask } from "../api.js";
 import { fileOf } from "./shape.js";
@@ -7,9 +7,9 @@ const FIELDS = ["name", "url", "alternativeText", "mime", "formats"];
 const MOST = 24; // files that are shown to choose from
 
 /**
- * The latest files whose names have a text in them. Throws ApiError, and AbortError.
+ * Return the latest files whose names contain a text. Throws ApiError and AbortError.
  * @param {string} text
- * @param {boolean} pictures  Whether no other files are asked for.
+ * @param {boolean} pictures  Whether to return pictures only.
  * @param {AbortSignal} signal
  */
 export async function findFiles(text, pictures, signal) {
@@ -25,7 +25,7 @@ export async function findFiles(text, pictures, signal) {
 }
 
 /**
- * All that the library has of a file. Throws ApiError.
+ * Return all data of a file in the library. Throws ApiError.
  * @param {number} id
  */
 export async function readFile(id) {
@@ -33,7 +33,7 @@ export async function readFile(id) {
 }
 
 /**
- * Add files to the library; returns them as a form holds them. Throws ApiError.
+ * Upload files to the library. Resolves to the files as a form stores them. Throws ApiError.
  * @param {File[]} files
  */
 export async function uploadFiles(files) {
@@ -44,9 +44,10 @@ export async function uploadFiles(files) {
 }
 
 /**
- * Say what a file is called and shows. Throws ApiError.
+ * Change the name and descriptions of a file. Throws ApiError.
  * @param {number} id
- * @param {Record<string, any>} info  Of `name`, `alternativeText`, `caption` and `focalPoint`, what changes.
+ * @param {Record<string, any>} info  The changed properties among `name`, `alternativeText`, `caption` and
+ *   `focalPoint`.
  */
 export async function describeFile(id, info) {
   const form = new FormData();

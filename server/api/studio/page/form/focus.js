@@ -1,4 +1,4 @@
-/** Leads to a field of a form, wherever it is: what is collapsed above it opens first. */
+/** Moves the focus to a field of a form. Collapsed components that contain the field are opened first. */
 
 import { useEffect } from "../vendor/preact.js";
 import { idOf } from "./field.js";
@@ -8,7 +8,7 @@ const SETTLED_MS = 250;
 const INPUTS = "input, textarea, select, button, summary, [contenteditable=true], [tabindex]";
 
 /**
- * Focus the field at a path, or what is nearest above it; false where there is none.
+ * Focus the field at a path, or the nearest field above it. Resolves to whether there is one.
  * @param {string[]} path
  */
 export async function focusField(path) {
@@ -23,7 +23,7 @@ export async function focusField(path) {
   target.focus({ preventScroll: true });
   const scroll = () => (field.closest(".form-field") ?? field).scrollIntoView({ block: "center" });
   scroll();
-  // What has just opened above it, and editors that load, may have moved it meanwhile.
+  // Components that were opened above it and editors that are being loaded may have moved the field.
   setTimeout(() => document.activeElement === target && scroll(), SETTLED_MS);
   return true;
 }
@@ -32,9 +32,9 @@ export async function focusField(path) {
 const isIndex = (part) => /^\d+$/.test(part);
 
 /**
- * The element with an id, as soon as it is there.
+ * Return the element with an id as soon as it is in the page.
  * @param {string} id
- * @param {boolean} expected  Whether it is waited for.
+ * @param {boolean} expected  Whether to wait for the element.
  * @returns {Promise<HTMLElement | null>}
  */
 async function shown(id, expected) {
@@ -46,8 +46,8 @@ async function shown(id, expected) {
 }
 
 /**
- * Focus the field that an address names, once the form is there.
- * @param {string} field  The path with dots, "" for none.
+ * Focus the field that the URL names, once the form is displayed.
+ * @param {string} field  The path with dots, or "" for none.
  * @param {boolean} ready
  */
 export function useWantedField(field, ready) {

@@ -1,4 +1,4 @@
-/** The inputs of attributes that hold one value. Each is given an attribute's value, and tells of another one. */
+/** The inputs for attributes with a single value. Each receives the value and reports changes. */
 
 import { SourceInput, rowsOf, typedInto } from "../editor/source-input.js";
 import { faultOf } from "../json-fault.js";
@@ -13,7 +13,7 @@ import { same, Unparsed } from "./values.js";
 /** @param {Event} event */
 const typed = (event) => /** @type {HTMLInputElement} */ (event.target).value;
 
-/** One line of text. @param {InputProps & {type?: string, autocomplete?: string}} props */
+/** The input for a single line of text. @param {InputProps & {type?: string, autocomplete?: string}} props */
 export function Line({ id, value, change, aria, type = "text", autocomplete }) {
   return html`<input class="input" id=${id} type=${type} value=${value ?? ""} autocomplete=${autocomplete} ...${aria}
     onInput=${(/** @type {Event} */ e) => change(typed(e) || null)} />`;
@@ -25,7 +25,7 @@ export const Email = (props) => html`<${Line} ...${props} type="email" />`;
 /** @param {InputProps} props */
 export const Password = (props) => html`<${Line} ...${props} type="password" autocomplete="new-password" />`;
 
-/** Text of several lines. @param {InputProps} props */
+/** The input for several lines of text. @param {InputProps} props */
 export function Lines({ id, value, change, aria }) {
   const text = String(value ?? "");
   const set = (/** @type {Event} */ event) => change(typedInto(text, event) || null);
@@ -34,7 +34,7 @@ export function Lines({ id, value, change, aria }) {
 }
 
 /**
- * What is shown of a value while it is typed: the text as it is, for as long as it says that value.
+ * Return the text to display for a value. While the typed text represents the value, it is displayed unchanged.
  * @param {any} value
  * @param {(value: any) => string} show
  * @param {Parse} parse
@@ -60,7 +60,7 @@ const NUMBERS = {
 };
 
 /**
- * A number, as text where a number of JavaScript has fewer digits.
+ * Return a number, or its text if JavaScript can't represent the number exactly.
  * @param {string} text
  */
 function exact(text) {
@@ -78,7 +78,7 @@ export function Numeric({ id, attribute, value, change, aria }) {
     onInput=${(/** @type {Event} */ e) => change(parse(typed(e)))} />`;
 }
 
-/** Any JSON value, as its source. @param {InputProps} props */
+/** The input for any JSON value, as source text. @param {InputProps} props */
 export function Json({ id, attribute, value, change, aria }) {
   const list = attribute.type !== "json";
   const [text, parse] = useText(value, (shown) => (shown == null ? "" : writeJson(shown, 2)), (written) => {
@@ -113,7 +113,7 @@ export function Temporal({ id, attribute, value, change, aria }) {
     value=${typeof value === "string" ? kind.show(value) : ""} />`;
 }
 
-/** One of the values of an enumeration. @param {InputProps} props */
+/** The input for an enumeration. @param {InputProps} props */
 export function Choice({ id, attribute, value, change, aria }) {
   const values = attribute.enum ?? [];
   const options = value && !values.includes(value) ? [...values, value] : values;

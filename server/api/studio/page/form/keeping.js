@@ -1,4 +1,4 @@
-/** Keeps unsaved work in the browser while it is typed, and offers it when its document is opened again. */
+/** Stores unsaved changes in the browser while the user types, and offers them when the document is opened again. */
 
 import { labelOf, timestamp } from "../text.js";
 import { html, useEffect, useState } from "../vendor/preact.js";
@@ -46,7 +46,7 @@ export function useKeeping({ model, attributes, place }, { state, update }) {
 }
 
 /**
- * What of the work that is kept differs from what a form shows.
+ * Return the stored values that differ from those in the form.
  * @param {import("./unsaved.js").Kept} kept
  * @param {Record<string, any>} values
  */

@@ -1,4 +1,4 @@
-/** The table of attribute types: which input each has, and what is said below it. */
+/** The table of attribute types, with the input and hint of each type. */
 
 import { Blocks } from "../blocks/blocks-input.js";
 import { MarkdownInput } from "../editor/markdown-input.js";
@@ -17,7 +17,7 @@ import { ZONE } from "./times.js";
  * @typedef {object} Kind
  * @property {any} input
  * @property {string} [hint]
- * @property {boolean} [group]  Whether it is made of several inputs.
+ * @property {boolean} [group]  Whether the input consists of several elements.
  */
 
 /** @type {Record<string, Kind>} */
@@ -52,7 +52,7 @@ const ANY_TYPE = { input: AnyRelation, group: true };
 const COMPONENTS = { input: Components, group: true };
 
 /**
- * The kind of an attribute; undefined for what has no input here.
+ * Return the kind of input for an attribute, or undefined if there is none.
  * @param {Attribute} attribute
  * @returns {Kind | undefined}
  */
@@ -60,14 +60,14 @@ export function kindOf(attribute) {
   return special(attribute) ?? KINDS[attribute.type];
 }
 
-/** The kind of an attribute that its type alone does not tell. @param {Attribute} attribute */
+/** Return the kind of input if it depends on more than the attribute's type. @param {Attribute} attribute */
 function special({ type, repeatable, target }) {
   if (type === "relation" && !target) return ANY_TYPE;
   return type === "component" && repeatable ? COMPONENTS : undefined;
 }
 
 /**
- * What is said below an input: what its description says, and the bounds of its options.
+ * Return the hint below an input: the description in the schema, and the limits in the attribute's options.
  * @param {Attribute} attribute
  */
 export function hintOf(attribute) {

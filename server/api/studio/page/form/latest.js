@@ -1,4 +1,6 @@
-/** The document as the server has it now, shown in its form: after a save, and whenever others have changed it. */
+/**
+ * Updates a form with the latest version of its document, after a save and whenever others have changed the document.
+ */
 
 import { ApiError } from "../api.js";
 import { FORM, clearMessage, messageAt } from "../store/messages.js";
@@ -12,20 +14,21 @@ import { rebase } from "./values.js";
  */
 
 /**
- * @typedef {object} Work  A form that is at work.
+ * @typedef {object} Work  A form, with the data that functions outside its component need.
  * @property {import("./resource.js").FormResource} resource
  * @property {{current: State}} now
  * @property {(part: Partial<State>) => void} update
  * @property {(id: string) => void} done
- * @property {{current: {begun: number, newest: number, missed: boolean}}} reads  How many reads have begun, the
- *   newest of them that was answered, and whether something was heard of during a save.
+ * @property {{current: {begun: number, newest: number, missed: boolean}}} reads  The number of reads that were started,
+ *   the number of the latest read that has ended, and whether an event was missed during a save.
  */
 
 /**
- * Show what others have written: what was not touched here at once, what was beside what was typed. A save shows it
- * by itself; what is heard of meanwhile is looked at after it.
+ * Show changes by others. Attributes that the user has not edited are updated. For others, the new value is shown next
+ * to the typed value. During a save, this is postponed, because the save also updates the form.
  * @param {Work} work
- * @param {boolean} [unsure]  Whether nothing may have changed, and all stays as it is then.
+ * @param {boolean} [unsure]  Whether it is not known that anything has changed. If nothing has, the form stays as it
+ *   is.
  */
 export async function listen(work, unsure = false) {
   const { now, reads } = work;
@@ -47,7 +50,7 @@ export async function listen(work, unsure = false) {
 }
 
 /**
- * Read the document again, and put on top what was typed since it had some values.
+ * Read the document again, and then apply what was typed since the attributes had the given values.
  * @param {Work} work
  * @param {Values} since
  */
@@ -57,7 +60,7 @@ export async function readAgain(work, since) {
 }
 
 /**
- * Read the document; null where a read that has begun later was answered already, and so has what is newer.
+ * Read the document. Resolves to null if a read that was started later has already ended, because its result is newer.
  * @param {Pick<Work, "resource" | "reads">} work
  */
 export async function readLatest({ resource, reads }) {
@@ -69,7 +72,7 @@ export async function readLatest({ resource, reads }) {
 }
 
 /**
- * Show a version of the document, and put on top what was typed since it had some values.
+ * Show a version of the document, and then apply what was typed since the attributes had the given values.
  * @param {Work} work
  * @param {import("./resource.js").Version} version
  * @param {Values} since

@@ -1,4 +1,4 @@
-/** The files of the site, to choose from, and the pictures that they are shown by. */
+/** The media library, from which files can be chosen, and the pictures that represent files. */
 
 import { fileAddress } from "../api.js";
 import { keyOf, useRequest } from "../store/requests.js";
@@ -19,8 +19,8 @@ export function Picture({ file }) {
 }
 
 /**
- * The files of the site, to choose from.
- * @param {{id: string, take: (file: Media) => void, pictures?: boolean}} props  `pictures`: no other files.
+ * The list of files in the media library, for choosing one.
+ * @param {{id: string, take: (file: Media) => void, pictures?: boolean}} props  `pictures` limits the list to pictures.
  */
 export function Library({ id, take, pictures = false }) {
   const [text, setText] = useState("");

@@ -1,4 +1,7 @@
-/** The dialog of a file: what it is called and shows, and the point of a picture that stays in view when it is cut. */
+/**
+ * The dialog for a file's name and descriptions. For a picture, it also sets the focal point, which stays visible when
+ * the picture is cropped.
+ */
 
 import { fileAddress } from "../api.js";
 import { Dialog } from "../dialog.js";
@@ -12,7 +15,7 @@ import { same } from "./values.js";
 const TEXTS = [["name", "Name"], ["alternativeText", "Alternative text"], ["caption", "Caption"]];
 const MIDDLE = { x: 50, y: 50 };
 
-/** @typedef {{x: number, y: number}} Point  In percent of a picture's width and height. */
+/** @typedef {{x: number, y: number}} Point  A point in percent of a picture's width and height. */
 
 /**
  * @param {{id: string, file: import("./library.js").Media, close: () => void,
@@ -52,7 +55,7 @@ export function MediaDetails({ id, file, close, saved }) {
 }
 
 /**
- * A picture with the point that matters most: a click sets it, the arrow keys move it, with Shift by more.
+ * A picture with its focal point. A click sets the point; the arrow keys move it, with Shift by larger steps.
  * @param {{url: string, point: Point | null | undefined, set: (point: Point | null) => void}} props
  */
 function Focal({ url, point, set }) {

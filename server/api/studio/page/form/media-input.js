@@ -1,4 +1,4 @@
-/** The input of media: files of the library, which are chosen, uploaded, dropped or pasted; with what they show. */
+/** The input for media: files can be chosen from the library, uploaded, dropped or pasted, and described. */
 
 import { useStudio } from "../context.js";
 import { Icon } from "../icons.js";
@@ -93,7 +93,7 @@ export function MediaInput({ id, attribute, value, change, aria }) {
 }
 
 /**
- * A file: its picture, its name, and what it shows.
+ * A file with its picture, name and descriptions.
  * @param {{id: string, file: Media, mayDescribe: boolean,
  *   described: (file: Media, changes: Partial<Media>) => void}} props
  */

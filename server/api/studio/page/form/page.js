@@ -1,11 +1,16 @@
-/** What the page of any form does: asks before it is left, saves on Ctrl-S, shows the first field that is wrong. */
+/**
+ * Functions for the page of every form: confirm leaving with unsaved changes, save on Ctrl-S, and show the first error.
+ */
 
 import { guardLeaving } from "../router.js";
 import { useEffect, useLayoutEffect, useState } from "../vendor/preact.js";
 import { idOf } from "./field.js";
 
 /**
- * Ask before what was typed is left: what leaves the page then, null while nobody is about to, and what stays on it.
+ * Ask for confirmation before the page is left with unsaved changes.
+ *
+ * Returns two functions: the first leaves the page, and is null unless the user is about to leave; the second stays on
+ * the page.
  * @param {boolean} unsaved
  * @returns {[(() => void) | null, () => void]}
  */
@@ -32,7 +37,7 @@ export function useGuard(unsaved) {
   return [asking && leave, stay];
 }
 
-/** Ctrl-S saves. @param {((publishes: boolean) => void) | undefined} send */
+/** Save on Ctrl-S. @param {((publishes: boolean) => void) | undefined} send */
 export function useSaveKey(send) {
   useLayoutEffect(() => {
     const pressed = (/** @type {KeyboardEvent} */ event) => {
@@ -45,10 +50,10 @@ export function useSaveKey(send) {
   }, [send]);
 }
 
-/** Go to the first field that is not right. @param {import("./editing.js").State} state */
+/** Move the focus to the first field with an error. @param {import("./editing.js").State} state */
 export function useFirstError({ refused, errors }) {
   useEffect(() => {
-    // What is collapsed opens first.
+    // By then, collapsed components have been opened.
     const frame = requestAnimationFrame(() => {
       const wrong = Object.keys(errors).map((path) => document.getElementById(idOf(path.split("."))));
       const first = wrong.filter((found) => found !== null).sort(inOrder)[0];

@@ -1,4 +1,4 @@
-/** The input of a relation: documents that are found as one types, in an order, and taken away again. */
+/** The input for a relation: documents are found while typing, put in an order, and removed. */
 
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
@@ -41,7 +41,7 @@ export function Relation({ id, attribute, value, change, aria }) {
 }
 
 /**
- * A box that finds documents, as a combobox: arrow keys choose, Enter takes, Escape closes.
+ * A combobox for finding documents: the arrow keys select a document, Enter adds it, and Escape closes the list.
  * @param {{id: string, type: import("../model.js").Type, aria: any, add: (target: Target) => void,
  *   chosen: Target[]}} props
  */
@@ -53,7 +53,7 @@ export function Search({ id, type, aria, add, chosen }) {
   const candidates = useCandidates(model, type, text, open);
   const wanted = text.trim().toLowerCase();
   const options = candidates.filter(({ documentId, __title: title }) => {
-    // What was found for a text before, but is not for this one, must not be taken by Enter.
+    // A document that matched an earlier text but not this one must not be added by Enter.
     return title.toLowerCase().includes(wanted) && !chosen.some((target) => target.documentId === documentId);
   });
   const take = (/** @type {Target | undefined} */ target) => {
@@ -100,7 +100,7 @@ function targetOf(document, name) {
 }
 
 /**
- * The documents whose titles have a text in them.
+ * Return the documents whose titles contain a text.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  * @param {string} text

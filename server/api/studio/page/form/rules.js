@@ -1,4 +1,7 @@
-/** The options of a schema, checked as the server does, before anything is sent. Its own word is the last. */
+/**
+ * Validates values with the options in the schema before they are sent, as the server does. The server validates them
+ * again.
+ */
 
 import { isList } from "./shape.js";
 import { isEmpty, Unparsed, UNSEEN } from "./values.js";
@@ -13,7 +16,8 @@ const UID = /^[A-Za-z0-9\-_.~]*$/;
 const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
 
 /**
- * What is wrong with values. Of a draft, types and upper bounds count alone, so that what is begun can be saved.
+ * Return the errors in some values. For a draft, only types and upper limits are checked, so that incomplete drafts can
+ * be saved.
  * @param {import("../model.js").Model} model
  * @param {Record<string, Attribute>} attributes
  * @param {Record<string, any>} values
@@ -92,7 +96,7 @@ function patterns(attribute, value) {
 }
 
 /**
- * The faults that the server has told, or the message where it has told none.
+ * Return the errors in a response from the server, or its message if it contains no list of errors.
  * @param {import("../api.js").ApiError} error
  * @returns {Fault[]}
  */
@@ -109,7 +113,7 @@ function pathOf(error) {
 
 /**
  * @param {string[]} path
- * @param {string} message  Such as "sections[0].title is required".
+ * @param {string} message  The message, such as "sections[0].title is required".
  */
 function withoutName(path, message) {
   const dotted = path.map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`)).join("").slice(1);

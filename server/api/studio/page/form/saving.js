@@ -1,4 +1,4 @@
-/** What the buttons of a form do: save what has changed, merged with what others have changed, and publish it. */
+/** The functions of a form's buttons: save the changes, merged with changes by others, and publish the document. */
 
 import { ApiError } from "../api.js";
 import { FORM, clearMessage, showError, showNotice } from "../store/messages.js";
@@ -19,7 +19,7 @@ export const UNREACHED = "The server can't be reached. Your changes are kept in 
 const CHOOSE = "Someone else changed the same fields. Choose which values to keep, then save.";
 
 /**
- * Save what has changed, and publish it where that is wanted.
+ * Save the changes, and publish the document if this is requested.
  * @param {Work} work
  * @param {boolean} publishes
  */
@@ -55,7 +55,7 @@ async function saveNew({ resource, now, update }, publishes) {
 }
 
 /**
- * Save a document that is there; returns its id, "" where there is something to choose first.
+ * Save an existing document. Resolves to its id, or to "" if the user must first choose between conflicting values.
  * @param {Work} work
  * @param {boolean} publishes
  */
@@ -86,7 +86,7 @@ async function saveThere(work, publishes) {
 }
 
 /**
- * Write what has changed, merged with what others have changed meanwhile; false where both changed the same.
+ * Write the changes, merged with changes by others. Resolves to false if others have changed the same attributes.
  * @param {Work} work
  */
 async function writeMerged(work) {
@@ -133,7 +133,7 @@ function wordsOf(error) {
 }
 
 /**
- * What has changed, as the API takes it.
+ * Return the changed values in the form that the API accepts.
  * @param {Pick<FormResource, "model" | "attributes">} resource
  * @param {State} state
  */

@@ -1,4 +1,7 @@
-/** Values as a form holds them: relations and media by their documents alone, components with what is in them. */
+/**
+ * Converts values between the API and a form. In a form, relations and media are ids with a title, and components
+ * contain values of their own.
+ */
 
 import { Exact, withNumbers } from "../json.js";
 import { isEmpty, isHidden, same, UNSEEN } from "./values.js";
@@ -10,12 +13,12 @@ import { isEmpty, isHidden, same, UNSEEN } from "./values.js";
  */
 
 const TO_ONE = new Set(["oneToOne", "manyToOne", "morphOne", "morphToOne"]);
-/** Types that hold any JSON, whose numbers stay as they are written. */
+/** Types that contain any JSON. Their numbers must stay exactly as written. */
 const OF_JSON = new Set(["json", "array"]);
 const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
 
 /**
- * Whether an attribute holds a list of targets or components.
+ * Return whether the value of an attribute is a list of targets or components.
  * @param {Attribute} attribute
  */
 export function isList({ type, relation, multiple, repeatable }) {
@@ -24,7 +27,7 @@ export function isList({ type, relation, multiple, repeatable }) {
 }
 
 /**
- * The attribute that names the documents of a relation's target.
+ * Return the title attribute of a relation's target type.
  * @param {Model} model
  * @param {Attribute} attribute
  */
@@ -33,7 +36,7 @@ export const titleField = (model, attribute) => model.types.find(({ uid }) => ui
 const DEEPEST = 6; // components in components, where they may hold themselves
 
 /**
- * What is to be populated, so that an answer has all that a form shows.
+ * Return the `populate` parameter for everything that a form displays.
  * @param {Model} model
  * @param {Attributes} attributes
  * @param {number} [depth]
@@ -67,7 +70,7 @@ function populateOne(model, attribute, depth) {
 }
 
 /**
- * A value of an answer as a form holds it.
+ * Convert a value from an API response to the form's representation.
  * @param {Model} model
  * @param {Attribute} attribute
  * @param {any} value
@@ -105,7 +108,7 @@ function readPlain({ type }, value) {
   return type === "decimal" && value instanceof Exact ? value.text : withNumbers(value);
 }
 
-/** A file of the library, as a form holds it. @param {any} file */
+/** Convert a file in the library to the form's representation. @param {any} file */
 export function fileOf(file) {
   const small = file.formats?.thumbnail?.url ?? file.url;
   return {
@@ -118,7 +121,8 @@ export function fileOf(file) {
 }
 
 /**
- * A list of components that was read again, each with the key that it was shown under: their ids belong to places.
+ * Return a list of components that was read again. Each keeps the key under which it is displayed, because ids depend
+ * on the position.
  * @param {Attribute} attribute
  * @param {any} shown
  * @param {any} value
@@ -130,10 +134,10 @@ export function keepKeys({ type }, shown, value) {
 }
 
 /**
- * A value as the API takes it. Of components that were there before, only what has changed is sent.
+ * Convert a form's value to the form that the API accepts. For existing components, only changes are included.
  * @param {Model} model
  * @param {Attribute} attribute
- * @param {any} base  What it held before.
+ * @param {any} base  The previous value.
  * @param {any} value
  * @returns {any}
  */
@@ -148,8 +152,8 @@ export function sentValue(model, attribute, base, value) {
 }
 
 /**
- * What joins a list of relations and what leaves it, so that targets stay that others add meanwhile, or that one may
- * not see; in another order, the whole list.
+ * Return the changes to a list of relations as `connect` and `disconnect`. Targets that others add, or that the user
+ * may not see, are then preserved. If the order has changed, return the whole list.
  * @param {any[]} base
  * @param {any[]} value
  */
@@ -162,7 +166,10 @@ function sentLinks(base, value) {
   return same([...kept, ...connect], after) ? { connect, disconnect } : after;
 }
 
-/** What a target of a relation is told by: its type as well, where it may be of any. @param {any} target */
+/**
+ * Return the identifier of a relation's target. It includes the type if the relation is to any type.
+ * @param {any} target
+ */
 const sentTarget = ({ __type, documentId }) => (__type ? { __type, documentId } : documentId);
 
 /** @param {Model} model @param {Attribute} attribute @param {any[]} held @param {any} item */
@@ -183,7 +190,7 @@ function sentOne(model, attribute, held, item) {
 let made = 0;
 
 /**
- * A new component, with the defaults of its attributes.
+ * Return a new component with the default values of its attributes.
  * @param {Model} model
  * @param {string} uid
  * @param {boolean} inZone

@@ -1,4 +1,4 @@
-/** The input of a uid, which can be made from another attribute. */
+/** The input for a uid, which can be generated from another attribute. */
 
 import { html, useLayoutEffect, useRef } from "../vendor/preact.js";
 import { Line } from "./inputs.js";
@@ -7,7 +7,7 @@ import { slugOf } from "./slug.js";
 import { UNSEEN } from "./values.js";
 
 /**
- * A uid. That of a new document follows its target, until it is typed by hand.
+ * The input for a uid. In a new document, it follows its target attribute until the user edits it.
  * @param {import("./field.js").InputProps & {siblings: Record<string, any>}} props
  */
 export function Slug(props) {
@@ -16,7 +16,7 @@ export function Slug(props) {
   const from = target && siblings[target] !== UNSEEN ? siblings[target] : "";
   const wanted = slugOf(String(from ?? ""));
   const made = useRef(String(value ?? ""));
-  // At once: after the next frame, it could take the place of what is typed by hand meanwhile.
+  // This runs immediately. After the next frame, it could overwrite what the user is typing.
   useLayoutEffect(() => {
     if (isNew && target && wanted !== made.current && (value ?? "") === made.current) change(wanted || null);
     made.current = wanted;

@@ -1,10 +1,10 @@
-/** What a uid is made of: the words of another attribute. */
+/** Generates a uid from the text of another attribute. */
 
 /** @type {Record<string, string>} */
 const LETTERS = { ß: "ss", æ: "ae", œ: "oe", ø: "o", đ: "d", ð: "d", þ: "th", ł: "l", ı: "i", "&": " and " };
 
 /**
- * A text as a part of a URL: "Équinoxe & Co" → "equinoxe-and-co".
+ * Convert a text to a URL segment: "Équinoxe & Co" → "equinoxe-and-co".
  * @param {string} text
  */
 export function slugOf(text) {

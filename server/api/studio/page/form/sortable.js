@@ -1,4 +1,4 @@
-/** A list whose items are moved by dragging their handles, or with the arrow keys on these; and removed. */
+/** A list whose items can be moved by dragging their handles, or with the arrow keys on the handles, and removed. */
 
 import { Icon } from "../icons.js";
 import { showNotice, useMessage } from "../store/messages.js";
@@ -12,7 +12,7 @@ import { html, useEffect, useRef, useState } from "../vendor/preact.js";
  * @property {(item: any, index: number) => string} nameOf
  * @property {(items: any[]) => void} change
  * @property {(item: any, index: number) => any} children
- * @property {string} [kind]  A class of the list.
+ * @property {string} [kind]  A CSS class for the list.
  */
 
 /** @param {Props} props */

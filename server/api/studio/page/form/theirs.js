@@ -1,4 +1,7 @@
-/** What somebody else has made of something that was changed here as well, side by side, and the choice. */
+/**
+ * Displays the user's value next to a value that someone else has saved for the same attribute, so that the user can
+ * choose.
+ */
 
 import { writeJson } from "../json.js";
 import { html } from "../vendor/preact.js";
@@ -29,7 +32,7 @@ export function Sides({ left, right, show = shown }) {
   </div>`;
 }
 
-/** A value as text. @param {any} value */
+/** Return a value as text. @param {any} value */
 function shown(value) {
   if (value instanceof Unparsed) return value.text;
   if (isEmpty(value)) return html`<em>nothing</em>`;

@@ -1,10 +1,10 @@
-/** Timestamps in the zone of whoever looks at them, as the inputs of a browser have them. */
+/** Converts timestamps to and from the user's time zone, in the format of the browser's inputs. */
 
-/** The zone's name, such as Europe/Paris. */
+/** The name of the user's time zone, such as Europe/Paris. */
 export const ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 /**
- * A timestamp as the clock here shows it: "2024-02-29T11:20", with seconds where there are some.
+ * Convert a timestamp to local time: "2024-02-29T11:20". Seconds are included if they are not zero.
  * @param {string} iso
  */
 export function toLocal(iso) {
@@ -15,14 +15,14 @@ export function toLocal(iso) {
 }
 
 /**
- * The timestamp of what the clock here shows.
+ * Convert a local time to a timestamp.
  * @param {string} local
  */
 export const fromLocal = (local) => new Date(local).toISOString();
 
 /**
- * A time of day as the API has it, HH:mm:ss.SSS.
- * @param {string} text  Such as "10:20".
+ * Convert a time of day to the API's format, HH:mm:ss.SSS.
+ * @param {string} text  The time, such as "10:20".
  */
 export function wholeTime(text) {
   const [clock, fraction = ""] = (text.length === 5 ? `${text}:00` : text).split(".");

@@ -1,4 +1,4 @@
-/** Unsaved work, kept in the browser under the ETag of the version that it was made from. */
+/** Unsaved changes, stored in the browser together with the entity tag of the version that was edited. */
 
 import { Exact } from "../json.js";
 import { changedNames, isHidden, pick, Unparsed } from "./values.js";
@@ -8,16 +8,16 @@ import { changedNames, isHidden, pick, Unparsed } from "./values.js";
 /**
  * @typedef {object} Kept
  * @property {string} etag
- * @property {string} at  When it was typed.
- * @property {Record<string, any>} base  What the attributes held that were changed.
- * @property {Record<string, any>} values  What was typed.
+ * @property {string} at  The time at which the changes were typed.
+ * @property {Record<string, any>} base  The previous values of the changed attributes.
+ * @property {Record<string, any>} values  The typed values.
  */
 
 /**
- * The place of a document's unsaved work.
+ * Return the key under which the unsaved changes of a document are stored.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
- * @param {string} id  "" for a new one.
+ * @param {string} id  The document's id, or "" for a new document.
  * @param {string} locale
  */
 export function placeOf(model, type, id, locale) {
@@ -25,7 +25,7 @@ export function placeOf(model, type, id, locale) {
 }
 
 /**
- * What is kept at a place, null where there is nothing.
+ * Return the stored changes, or null if there are none.
  * @param {string} place
  * @returns {Kept | null}
  */
@@ -39,7 +39,8 @@ export function readKept(place) {
 }
 
 /**
- * Keep what has changed, or nothing where nothing has. Passwords and the like are never kept.
+ * Store the changed values. If nothing has changed, delete the stored changes. Passwords and private values are never
+ * stored.
  * @param {string} place
  * @param {import("../model.js").Model} model
  * @param {Record<string, Attribute>} attributes
@@ -52,15 +53,15 @@ export function keep(place, model, attributes, { etag, base, values }) {
   try {
     localStorage.setItem(place, JSON.stringify(kept, replace));
   } catch {
-    // A browser that keeps nothing, or has no room: the form itself still has it.
+    // The browser stores nothing or has no space left. The form still contains the changes.
   }
 }
 
 /**
- * Whether something in an attribute is never shown, and so never kept.
+ * Return whether an attribute contains a value that is never displayed and must therefore not be stored.
  * @param {import("../model.js").Model} model
  * @param {Attribute} attribute
- * @param {string[]} above  The components that it is in.
+ * @param {string[]} above  The components that contain the attribute.
  * @returns {boolean}
  */
 function holdsHidden(model, attribute, above = []) {
@@ -77,7 +78,7 @@ export function forget(place) {
   try {
     localStorage.removeItem(place);
   } catch {
-    // There is nothing to forget then.
+    // If the browser stores nothing, there is nothing to delete.
   }
 }
 

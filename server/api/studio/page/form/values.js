@@ -1,15 +1,15 @@
-/** The values of a document in a form: what was read, what was typed, and what of it differs. */
+/** The values of a document in a form: comparing and merging values that were read or typed. */
 
 /**
- * @typedef {Record<string, any>} Values  By the names of attributes, as the API has them.
+ * @typedef {Record<string, any>} Values  Values by attribute name, as in the API.
  * @typedef {import("../model.js").Attribute} Attribute
  */
 
-/** What somebody has typed that is no value of its type yet. */
+/** A typed text that is not a valid value of its type. */
 export class Unparsed {
   /**
    * @param {string} text
-   * @param {string} why  What it has to be: "must be a number".
+   * @param {string} why  The requirement, such as "must be a number".
    */
   constructor(text, why) {
     this.text = text;
@@ -20,20 +20,20 @@ export class Unparsed {
 /** @param {any} value */
 export const isEmpty = (value) => value === null || value === undefined || value === "";
 
-/** Types whose values the server never shows. */
+/** Types whose values the server never returns. */
 const HIDDEN = new Set(["password"]);
 
 /**
- * Whether what an attribute holds can be written but not read.
+ * Return whether the value of an attribute can be written but not read.
  * @param {Attribute} attribute
  */
 export const isHidden = (attribute) => HIDDEN.has(attribute.type) || attribute.private === true;
 
-/** What a form holds of such an attribute, for as long as nobody replaces or clears it. */
+/** The form's value for such an attribute, as long as the user neither replaces nor clears it. */
 export const UNSEEN = Symbol("not shown");
 
 /**
- * A value without what is not shown of it, for a document that does not have that.
+ * Return a copy of a value without such placeholders, for a document that does not have the hidden values.
  * @param {any} value
  * @returns {any}
  */
@@ -44,11 +44,11 @@ export function withoutUnseen(value) {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, withoutUnseen(inner)]));
 }
 
-/** What a form adds to values, to show them: it counts for nothing where they are compared. */
+/** Properties that a form adds to values for display. They are ignored in comparisons. */
 const OF_FORM = new Set(["__title", "__alt", "__preview", "__temp_key__", "__id"]);
 
 /**
- * Whether two values are the same. An empty text is as good as none; the order of keys does not count.
+ * Return whether two values are equal. An empty text equals a missing value, and the order of keys is ignored.
  * @param {any} a
  * @param {any} b
  * @returns {boolean}
@@ -62,7 +62,7 @@ export function same(a, b) {
 }
 
 /**
- * The names of the attributes whose values differ.
+ * Return the names of the attributes whose values differ.
  * @param {Values} base
  * @param {Values} values
  */
@@ -71,7 +71,7 @@ export function changedNames(base, values) {
 }
 
 /**
- * Some of the values, by name.
+ * Return the values with the given names.
  * @param {Values} values
  * @param {string[]} names
  * @returns {Values}
@@ -84,16 +84,17 @@ export function pick(values, names) {
  * @typedef {object} Rebased
  * @property {Values} base
  * @property {Values} values
- * @property {Values} theirs  What somebody else has made of attributes that were changed here as well.
+ * @property {Values} theirs  Values that others have saved for attributes that the user has changed, too.
  */
 
 /**
- * What was typed, on top of a version that somebody else has written meanwhile: what was not touched here is
- * theirs; what they did not touch is ours; of what both have changed, ours stays, and theirs is told beside it.
+ * Apply the user's changes to a version that someone else has written. Attributes that the user has not changed get the
+ * new values. Attributes that only the user has changed keep the user's values. Attributes that both have changed keep
+ * the user's values, too, and the other values are returned in `theirs`.
  * @param {Values} base
  * @param {Values} values
  * @param {Values} fresh
- * @param {Values} [known]  What was told of theirs before, and nobody has chosen yet.
+ * @param {Values} [known]  Earlier values in `theirs` between which the user has not chosen yet.
  * @returns {Rebased}
  */
 export function rebase(base, values, fresh, known = {}) {

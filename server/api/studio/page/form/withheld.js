@@ -1,4 +1,7 @@
-/** The field of an attribute whose value is never shown: closed, until somebody replaces or clears the value. */
+/**
+ * The field for an attribute whose value is never displayed. It has no input until the user replaces or clears the
+ * value.
+ */
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { FieldPeople } from "../presence/people.js";
@@ -12,7 +15,7 @@ const NOT_SHOWN = "Your role can't see this value.";
 const CLEARED = "Saving clears it.";
 const EMPTY = "Leave empty to keep the current value";
 
-/** @param {import("./attribute.js").Props & {open: any}} props  `open`: the field with its input. */
+/** @param {import("./attribute.js").Props & {open: any}} props  `open` is the field with its input. */
 export function WithheldField({ open: OpenField, ...props }) {
   const { name, path, attribute, value, isNew, errors, change } = props;
   const [replacing, replace] = useState(false);

@@ -1,4 +1,4 @@
-/** Who has changed each field last, and when. It is asked for when somebody wants to see it. */
+/** Shows who has last changed each field, and when. This is requested only when the user opens it. */
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";

@@ -1,4 +1,7 @@
-/** What differs in an attribute, as rows of two sides: of components, each attribute that differs is one. */
+/**
+ * Returns the differences in an attribute as rows with two sides. For components, there is one row for each attribute
+ * that differs.
+ */
 
 import { labelOf } from "../text.js";
 import { same } from "../form/values.js";
@@ -15,10 +18,10 @@ import { changesOf, textParts } from "./words.js";
  */
 
 /**
- * @typedef {object} Row  One thing that differs.
- * @property {string[]} path  Labels that lead to it within its attribute.
- * @property {Part[]} left  With the parts that are the same, and those that were removed.
- * @property {Part[]} right  With the parts that are the same, and those that were added.
+ * @typedef {object} Row  One difference.
+ * @property {string[]} path  The labels of the components and attributes that contain the difference.
+ * @property {Part[]} left  The unchanged and the removed parts.
+ * @property {Part[]} right  The unchanged and the added parts.
  * @property {"text" | "code" | "items"} kind
  */
 
@@ -46,7 +49,8 @@ export function rowsOf(site, attribute, from, to, path = []) {
 /** @param {string} before @param {string} after @param {string[]} path @param {"text" | "code"} kind @returns {Row} */
 function textRow(before, after, path, kind) {
   const parts = textParts(before, after);
-  // What only the other side has stays as an empty part, so that both sides are folded around it.
+  // Text that only one side has becomes an empty part on the other side, so that both sides are shortened at the same
+  // places.
   const without = (/** @type {Part["kind"]} */ kind) => {
     return parts.map((part) => (part.kind === kind ? { kind, text: "" } : part));
   };
@@ -102,7 +106,7 @@ function componentRows(site, attribute, before, after, path) {
 }
 
 /**
- * The rows of two components at one place, or of one that is new or gone.
+ * Return the rows for two components at the same position, or for a component that was added or removed.
  * @param {{model: Model, known: Known}} site
  * @param {Attribute} attribute
  * @param {any} old

@@ -1,4 +1,4 @@
-/** Two versions beside each other, attribute by attribute; the form can take a value of either. */
+/** Compares two versions side by side, attribute by attribute. The form can use a value from either version. */
 
 import { labelOf, timestamp } from "../text.js";
 import { kindOf } from "../form/kinds.js";
@@ -19,7 +19,7 @@ import { keyOf as versionKey, lineOf, whoOf } from "./versions.js";
 /**
  * @typedef {import("./versions.js").Version} Version
  * @typedef {{side: string, value: any}} Offered
- * @typedef {{left: string, right: string}} Chosen  Keys of versions; `left` is "" for the one before `right`.
+ * @typedef {{left: string, right: string}} Chosen  Keys of versions. `left` is "" for the version before `right`.
  */
 
 const BEFORE = "Previous version";
@@ -47,7 +47,7 @@ export function CompareView({ subject, editing, versions, chosen, choose }) {
 }
 
 /**
- * The versions that are chosen, the older one first.
+ * Return the two selected versions, the older one first.
  * @param {Version[]} versions
  * @param {Chosen} chosen
  * @returns {[Version | null, Version]}
@@ -122,7 +122,7 @@ function Differences({ subject, editing, comparison: { differences, unread, know
 }
 
 /**
- * One attribute that differs.
+ * An attribute that differs between the versions.
  * @param {{subject: import("../documents/form.js").Subject, editing: any, name: string, names: [string, string],
  *   known: import("./comparison.js").Known, difference: {from: any, to: any}}} props
  */
@@ -135,7 +135,7 @@ function Field({ subject, editing, name, names, known, difference }) {
   const may = rightsOf(model, type, !id).write && kindOf(attribute) && name in values;
   const offered = may ? usableValues() : [];
 
-  /** The sides that the form does not hold, as it would. */
+  /** Return the values that differ from the form's value, in the form's representation. */
   function usableValues() {
     const sides = [["older", difference.from], ["newer", difference.to]];
     const made = sides.map(([side, value]) => ({ side, value: formValue(model, attribute, value, known, base[name]) }));

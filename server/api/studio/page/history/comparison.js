@@ -1,4 +1,4 @@
-/** What two versions differ in, and the titles of the documents and files that they name. */
+/** The differences between two versions, and the titles of the documents and files to which they refer. */
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
@@ -13,13 +13,14 @@ import { historyPath } from "./versions.js";
 
 /**
  * @typedef {object} Comparison
- * @property {Record<string, {from: any, to: any}>} differences  By attribute, as the API has them.
- * @property {{from: string[], to: string[]}} unread  What the content type has no attribute for any more.
+ * @property {Record<string, {from: any, to: any}>} differences  The differences by attribute, as returned by the API.
+ * @property {{from: string[], to: string[]}} unread  Names in the versions for which the content type no longer has an
+ *   attribute.
  * @property {Known} known
  */
 
 /**
- * What is known of documents and files that a value names: as the API shows them, null for what is not there.
+ * The documents and files to which values refer, as returned by the API. A missing one is null.
  * @typedef {{documents: Map<string, any>, files: Map<string, any>}} Known
  */
 
@@ -27,9 +28,9 @@ const MOST = 100; // ids in one request
 const OF_FILES = ["name", "url", "alternativeText", "mime", "formats"];
 
 /**
- * Compare two versions. Throws ApiError, and AbortError.
+ * Compare two versions. Throws ApiError and AbortError.
  * @param {import("../documents/form.js").Subject} subject
- * @param {Version | null} left  null for the one before `right`.
+ * @param {Version | null} left  The older version, or null for the version before `right`.
  * @param {Version} right
  * @param {AbortSignal} [signal]
  * @returns {Promise<Comparison>}
@@ -83,11 +84,11 @@ function gather(model, attribute, value, named) {
   }
 }
 
-/** The key of a document among those that are known. @param {string} uid @param {string} id */
+/** Return the key of a document in `Known`. @param {string} uid @param {string} id */
 export const documentKey = (uid, id) => `${uid}/${id}`;
 
 /**
- * The documents of a type that there are of some ids, in the locale that is wanted where they have it.
+ * Return the existing documents of a content type with the given ids, in the given locale if they exist in it.
  * @param {Model} model
  * @param {string} uid
  * @param {string[]} ids
@@ -114,7 +115,7 @@ async function documentsOf(model, uid, ids, locale, signal) {
 }
 
 /**
- * The files that there are of some paths below /uploads; none where one may not list files.
+ * Return the existing files with the given paths in /uploads. If the user may not list files, return none.
  * @param {Model} model
  * @param {string[]} paths
  * @param {AbortSignal} [signal]

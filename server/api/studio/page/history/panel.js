@@ -1,4 +1,4 @@
-/** The panel of a document's history: its versions, and how two of them differ. */
+/** The panel with the history of a document: its versions, and the differences between two of them. */
 
 import { ApiError } from "../api.js";
 import { Icon } from "../icons.js";
@@ -61,7 +61,7 @@ function Versions({ subject, editing }) {
 const NOW = { commit: "", status: "published", action: "now", who: "", date: null, message: "", attributes: [] };
 
 /**
- * The versions, those that there are now first: the draft is newer than what is published.
+ * Return the versions, beginning with the current ones. The draft is newer than the published version.
  * @param {Version[]} list
  * @param {boolean} drafts
  * @param {boolean} unpublished
@@ -75,7 +75,7 @@ function withNow(list, drafts, unpublished) {
 }
 
 /**
- * Message for a document without history.
+ * The message for a document without history.
  * @param {{error: any, again: () => void}} props
  */
 function Off({ error, again }) {

@@ -1,4 +1,7 @@
-/** Using earlier values: in the form as unsaved work, or a whole version by the API. */
+/**
+ * Restores earlier values: single values are put into the form as unsaved changes, and a whole version is restored by
+ * the API.
+ */
 
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";
@@ -16,7 +19,7 @@ import { historyPath } from "./versions.js";
 const DIALOG = "restore"; // the place of messages
 
 /**
- * Asks before a whole version is written over what there is now, and says what that changes.
+ * A dialog that asks for confirmation before a whole version replaces the current one, and describes the consequences.
  * @param {{subject: import("../documents/form.js").Subject, editing: any, version: Version, unsaved: string[],
  *   close: () => void, done: () => void}} props
  */
@@ -69,14 +72,17 @@ function Consequences({ names, gone, kept, drafts }) {
     ${gone.length > 0 && html`<${Gone} names=${gone} />`}`;
 }
 
-/** What a version had that has no place any more. @param {{names: string[]}} props */
+/**
+ * The values of a version that can no longer be restored, because their attributes do not exist.
+ * @param {{names: string[]}} props
+ */
 export function Gone({ names }) {
   return html`<p class="hint history-gone">${names.map((name) => `“${name}”`).join(", ")}
     ${" "}${names.length === 1 ? "is" : "are"} no longer part of this content type and can’t be restored.</p>`;
 }
 
 /**
- * Asks before what was typed in a field is replaced.
+ * A dialog that asks for confirmation before the typed value of a field is replaced.
  * @param {{label: string, close: () => void, put: () => void}} props
  */
 export function ReplaceUnsaved({ label, close, put }) {
@@ -91,7 +97,7 @@ export function ReplaceUnsaved({ label, close, put }) {
 }
 
 /**
- * Write a version over what there is, as long as that is what was read. Throws ApiError.
+ * Restore a version, provided that the document has not changed since it was read. Throws ApiError.
  * @param {import("../documents/form.js").Subject} subject
  * @param {Version} version
  * @param {string} etag

@@ -1,4 +1,4 @@
-/** Values of earlier versions as people read them, and as a form holds them. */
+/** Converts values of earlier versions to text for display, or to the form's representation. */
 
 import { isList, readValue, titleField } from "../form/shape.js";
 import { isEmpty } from "../form/values.js";
@@ -10,17 +10,18 @@ import { documentKey } from "./comparison.js";
  * @typedef {import("../model.js").Model} Model
  * @typedef {import("../model.js").Attribute} Attribute
  * @typedef {import("./comparison.js").Known} Known
- * @typedef {{key: string, text: string, gone: boolean}} Item  Something that a value names, and whether it is gone.
+ * @typedef {{key: string, text: string, gone: boolean}} Item  A document or file to which a value refers. `gone` is
+ *   true if it no longer exists.
  */
 
-/** Whether an attribute holds components. @param {Attribute} attribute */
+/** Return whether an attribute contains components. @param {Attribute} attribute */
 export const holdsComponents = ({ type }) => type === "component" || type === "dynamiczone";
 
-/** A value that may be a list as one. @param {any} value @returns {any[]} */
+/** Return a value as a list. @param {any} value @returns {any[]} */
 export const listOf = (value) => (isEmpty(value) ? [] : Array.isArray(value) ? value : [value]);
 
 /**
- * The component that an item of an attribute is.
+ * Return the component type of an item in an attribute.
  * @param {Model} model
  * @param {Attribute} attribute
  * @param {any} item
@@ -30,7 +31,7 @@ export function componentOf(model, attribute, item) {
 }
 
 /**
- * The documents or files that a value names; null where an attribute names none.
+ * Return the documents or files to which a value refers, or null if the attribute contains no references.
  * @param {Attribute} attribute
  * @param {any} value
  * @param {Model} model
@@ -54,7 +55,7 @@ export function itemsOf(attribute, value, model, known) {
 }
 
 /**
- * A value as text: what is written as it is, JSON as lines.
+ * Return a value as text. Strings stay unchanged; JSON is formatted in several lines.
  * @param {Attribute} attribute
  * @param {any} value
  */
@@ -66,7 +67,7 @@ export function textOf({ type }, value) {
   return typeof value === "object" && type !== "decimal" ? writeJson(value, 2) : String(value);
 }
 
-/** The words of a rich text made of blocks, each on a line of its own. @param {any} blocks @returns {string} */
+/** Return the text of a `blocks` value, with one line for each block. @param {any} blocks @returns {string} */
 export function wordsOfBlocks(blocks) {
   /** @param {any} node @returns {string} */
   const words = (node) => node.text ?? (node.children ?? []).map(words).join("");
@@ -79,7 +80,7 @@ export function wordsOfBlocks(blocks) {
 }
 
 /**
- * All that a component holds, a line for each of its attributes.
+ * Return the content of a component as text, with one line for each attribute.
  * @param {Model} model
  * @param {Attribute} attribute
  * @param {any} item
@@ -107,13 +108,13 @@ function inOutline(model, inner, value, known) {
 }
 
 /**
- * A value as a form holds it: without what is gone. Components that are in the form at the same place keep their
- * ids, and with them what of them is not shown here.
+ * Convert a value to the form's representation, without references to documents or files that no longer exist.
+ * Components that are at the same position in the form keep their ids, so that their hidden values are preserved.
  * @param {Model} model
  * @param {Attribute} attribute
  * @param {any} value
  * @param {Known} known
- * @param {any} current  What the form holds.
+ * @param {any} current  The form's current value.
  */
 export function formValue(model, attribute, value, known, current) {
   const made = readValue(model, attribute, answered(model, attribute, value, known, current));
@@ -124,7 +125,7 @@ export function formValue(model, attribute, value, known, current) {
 let restored = 0; // components that were put into forms, which have no ids yet
 
 /**
- * A value as the API answers it.
+ * Return a value in the format of an API response.
  * @param {Model} model @param {Attribute} attribute @param {any} value @param {Known} known @param {any} current
  * @returns {any}
  */

@@ -1,4 +1,4 @@
-/** Two sides of what differs, with marks on what was removed and added, which screen readers tell as well. */
+/** Displays the two sides of a difference, with marks on removed and added text that screen readers announce. */
 
 import { html } from "../vendor/preact.js";
 
@@ -31,7 +31,7 @@ function Items({ parts }) {
 }
 
 /**
- * A text with its marks.
+ * A text with marks.
  * @param {{parts: Part[], code: boolean}} props
  */
 export function Text({ parts, code }) {
@@ -49,10 +49,10 @@ function marked({ kind, text }) {
 }
 
 /**
- * What is the same, without the lines far from what differs.
+ * Shorten an unchanged text: leave out lines that are far from a change.
  * @param {string} text
- * @param {boolean} after  Whether it follows on something that differs.
- * @param {boolean} before  Whether something follows on it.
+ * @param {boolean} after  Whether a change precedes the text.
+ * @param {boolean} before  Whether a change follows the text.
  */
 function folded(text, after, before) {
   const lines = text.split("\n");

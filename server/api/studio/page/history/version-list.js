@@ -1,4 +1,4 @@
-/** The versions of a document, the newest first: who, when, why, and which fields. */
+/** The list of a document's versions, newest first, with author, time, message and changed fields. */
 
 import { Empty } from "../states.js";
 import { StatusMark } from "../documents/status.js";

@@ -1,4 +1,4 @@
-/** The versions of a document in one locale: which commits changed it, as GET /history tells. */
+/** The versions of a document in one locale: the commits that changed it, from GET /history. */
 
 import { ask } from "../api.js";
 import { localeParam } from "../documents/beginning.js";
@@ -8,20 +8,20 @@ import { useMemo } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Version
- * @property {string} commit  "" for what is not committed yet, or is as it is now.
+ * @property {string} commit  The commit id, or "" for a version that is not committed or for the current version.
  * @property {"published" | "draft"} status
  * @property {"create" | "update" | "delete" | "rename" | "now"} action
  * @property {string} who
  * @property {string | null} date
  * @property {string} message
- * @property {string[] | null} attributes  Those that it changed, null where they are not known.
+ * @property {string[] | null} attributes  The changed attributes, or null if they are not known.
  */
 
 const PAGE = 20;
 const NAMED = 4; // fields that are named of a version
 
 /**
- * Where the API has the history of a document.
+ * Return the API's path for the history of a document.
  * @param {{type: import("../model.js").Type, id: string}} document
  */
 export function historyPath({ type, id }) {
@@ -29,13 +29,13 @@ export function historyPath({ type, id }) {
   return type.single ? path : `${path}/${encodeURIComponent(id)}`;
 }
 
-/** What stands for a version, in lists and addresses. @param {Version} version */
+/** Return the key of a version in lists and URLs. @param {Version} version */
 export const keyOf = ({ commit, status }) => `${commit}/${status}`;
 
 /** @typedef {{list?: Version[], hasMore: boolean, error?: any, more: () => void, retry: () => void}} Versions */
 
 /**
- * The versions that were requested so far, the newest first; requested again when `mark` is another one.
+ * Return the versions that have been loaded so far, newest first. They are loaded again when `mark` changes.
  * @param {import("../documents/form.js").Subject} subject
  * @param {string} mark
  * @returns {Versions}
@@ -58,7 +58,7 @@ function versionOf({ commit, author, date, message, status, action, attributes }
 }
 
 /**
- * The versions without what is there twice: publishing deletes the draft in the same commit.
+ * Remove duplicate versions. For example, publishing deletes the draft in the same commit.
  * @param {Version[]} versions
  */
 function grouped(versions) {
@@ -72,7 +72,7 @@ function grouped(versions) {
   });
 }
 
-/** Who made a version. @param {Version} version */
+/** Return the author of a version. @param {Version} version */
 export function whoOf({ action, commit, who }) {
   if (action === "now") return "Current version";
   return commit ? who || "Somebody" : "Not committed yet";
@@ -81,7 +81,7 @@ export function whoOf({ action, commit, who }) {
 const ACTIONS = { create: "Created", delete: "Deleted", rename: "File renamed", update: "", now: "" };
 
 /**
- * What a version did, in words.
+ * Return a description of what a version changed.
  * @param {Version} version
  */
 export function deedOf({ action, status, attributes }) {
@@ -92,7 +92,7 @@ export function deedOf({ action, status, attributes }) {
   return [ACTIONS[action], fields].filter(Boolean).join(": ") || "No visible field changed";
 }
 
-/** Some of the fields, by their labels. @param {string[] | null} names */
+/** Return the labels of some fields as text. @param {string[] | null} names */
 function fieldsOf(names) {
   if (names === null) return "The file of this version can't be read";
   const labels = names.map(labelOf);
@@ -101,9 +101,9 @@ function fieldsOf(names) {
 }
 
 /**
- * A version as one line, where it is chosen.
+ * Return a version as one line, for the menu in which versions are selected.
  * @param {Version} version
- * @param {boolean} drafts  Whether it has to say if it is a draft.
+ * @param {boolean} drafts  Whether the line must mention that the version is a draft.
  */
 export function lineOf(version, drafts) {
   const kind = drafts ? (version.status === "draft" ? "draft" : "published") : "";

@@ -1,4 +1,4 @@
-/** How two texts differ: the parts that both have, and those that one of them has, by lines and then by words. */
+/** Compares two texts: returns the common, removed and added parts. Lines are compared first, then words. */
 
 /**
  * @typedef {"same" | "removed" | "added"} Kind
@@ -9,7 +9,7 @@ const MOST_EDITS = 600; // of two sequences; with more, they are taken to have n
 const MOST_CHARACTERS = 20_000; // in a change whose words are compared
 
 /**
- * The parts of two texts, in order.
+ * Return the parts of two texts, in order.
  * @param {string} before
  * @param {string} after
  * @returns {Part[]}
@@ -61,7 +61,7 @@ function withoutGaps(changes) {
   return made;
 }
 
-/** Parts of one kind beside each other as one. @param {Part[]} parts */
+/** Join adjacent parts of the same kind. @param {Part[]} parts */
 function joined(parts) {
   /** @type {Part[]} */
   const made = [];
@@ -74,7 +74,7 @@ function joined(parts) {
 }
 
 /**
- * What is the same in two sequences, and what differs between, in order.
+ * Return the common and the different parts of two sequences, in order.
  * @param {string[]} before
  * @param {string[]} after
  * @returns {Change[]}
@@ -97,7 +97,7 @@ export function changesOf(before, after) {
 }
 
 /**
- * The places of the items that two sequences share, in both of them.
+ * Return pairs of indices at which two sequences have the same items.
  * @param {string[]} before
  * @param {string[]} after
  * @returns {number[][]}
@@ -121,7 +121,7 @@ function matches(before, after) {
 }
 
 /**
- * The matches of a shortest edit script (Myers 1986); none where that has more edits than are looked for.
+ * Return the matches of a shortest edit script (Myers 1986), or none if it would have too many edits.
  * @param {string[]} before
  * @param {string[]} after
  * @returns {number[][]}

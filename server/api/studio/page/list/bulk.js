@@ -1,4 +1,4 @@
-/** The bar with what can be done with the selected rows of a list: all or none, at once, and undone at once. */
+/** The bar with actions for the selected rows of a list. An action changes all rows or none, and can be undone. */
 
 import { BULK, clearMessage, offerUndo, showError, useMessage } from "../store/messages.js";
 import { counted } from "../text.js";
@@ -11,7 +11,7 @@ import { html, useEffect, useState } from "../vendor/preact.js";
  */
 
 /**
- * Nobody is asked before: the bar below offers to undo it.
+ * The bar with actions. They need no confirmation, because the message below the bar offers to undo them.
  * @param {{resource: Resource, rows: Row[], state: import("./state.js").ListState,
  *   done: (action: BulkAction) => void, clear: () => void}} props
  */

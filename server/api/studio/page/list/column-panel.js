@@ -1,4 +1,4 @@
-/** Choosing the columns of a list. */
+/** The panel for choosing the columns of a list. */
 
 import { html } from "../vendor/preact.js";
 

@@ -1,4 +1,4 @@
-/** The columns of a list: which are shown, and how a value is shown in one. */
+/** The columns of a list: which ones are shown, and how values are displayed. */
 
 import { ago, day, timestamp } from "../text.js";
 import { html, useMemo, useState } from "../vendor/preact.js";
@@ -9,7 +9,8 @@ import { html, useMemo, useState } from "../vendor/preact.js";
  */
 
 /**
- * The columns that are shown, the names of those that were chosen, and what chooses. The browser remembers them.
+ * Return the shown columns, the names of the chosen columns, and a function that changes the choice. The browser stores
+ * the choice.
  * @param {Resource} resource
  * @returns {[Column[], string[], (names: string[] | null) => void]}
  */
@@ -17,14 +18,14 @@ export function useChosenColumns({ name, fixed, columns, usualColumns }) {
   const key = `bifolio.columns.${name}`;
   const [chosen, set] = useState(() => readNames(key) ?? usualColumns);
   const shown = useMemo(() => [...fixed, ...columns.filter((one) => chosen.includes(one.name))], [columns, chosen]);
-  /** @param {string[] | null} names  null for the usual ones. */
+  /** @param {string[] | null} names  The names, or null for the default columns. */
   const choose = (names) => {
     set(names ?? usualColumns);
     try {
       if (names) localStorage.setItem(key, JSON.stringify(names));
       else localStorage.removeItem(key);
     } catch {
-      // A browser that keeps nothing shows them until the page is left.
+      // If the browser can't store the choice, it is valid until the page is left.
     }
   };
   return [shown, chosen, choose];
@@ -41,7 +42,7 @@ function readNames(key) {
 }
 
 /**
- * What a row has in a column.
+ * The cell of a row in a column.
  * @param {{column: Column, row: import("./resource.js").Row}} props
  */
 export function Cell({ column, row }) {

@@ -1,4 +1,4 @@
-/** The filters of a list: those that are set, and a form for another one. */
+/** The filters of a list: the active filters, and a form for adding a filter. */
 
 import { Icon } from "../icons.js";
 import { day, timestamp } from "../text.js";
@@ -13,7 +13,7 @@ import { OPERATORS, conditionOf, takes, valuesOf } from "./operators.js";
  */
 
 /**
- * The filters that are set, each with a button that removes it.
+ * The active filters, each with a button that removes it.
  * @param {Props} props
  */
 export function Filters({ filters, state, change }) {
@@ -52,7 +52,7 @@ function shown({ kind }, value) {
 }
 
 /**
- * A form for a filter: an attribute, an operator of its type, a value.
+ * The form for adding a filter: attribute, operator and value.
  * @param {Props} props
  */
 export function FilterPanel({ filters, state, change }) {

@@ -1,4 +1,4 @@
-/** A list of a resource, as a table with search, filters, pages, and a selection of rows. */
+/** A list of a resource: a table with search, filters, pages and a selection of rows. */
 
 import { Link, navigate } from "../router.js";
 import { Empty, Failure } from "../states.js";
@@ -31,7 +31,7 @@ export function List({ resource, params }) {
   const create = resource.create(state);
 
   /**
-   * Show the list in another way, from its first page on.
+   * Change how the list is shown, and go to its first page.
    * @param {Partial<ListState>} changes
    * @param {{replace?: boolean}} [options]
    */
@@ -67,7 +67,7 @@ export function List({ resource, params }) {
 }
 
 /**
- * The rows of a page. While another page is requested, the one before stays.
+ * Return the rows of a page. While another page is being loaded, the previous rows stay.
  * @param {Resource} resource
  * @param {ListState} state
  * @param {import("./resource.js").Column[]} columns

@@ -1,4 +1,4 @@
-/** The operators of filters: a table for each kind of attribute (docs/querying.md). */
+/** The operators of filters, in one table for each kind of attribute (docs/querying.md). */
 
 /**
  * @typedef {"text" | "number" | "date" | "datetime" | "time" | "boolean" | "choice" | "related" | "presence"} Kind
@@ -6,11 +6,12 @@
  */
 
 /**
- * @typedef {object} Filterable  Something that a condition can be about.
- * @property {string} path  As it is in addresses, see `Condition`.
+ * @typedef {object} Filterable  Something by which the list can be filtered.
+ * @property {string} path  Its name in URLs, see `Condition`.
  * @property {string} label
  * @property {Kind} kind
- * @property {string[]} keys  Where `filters` have it: for a relation, with the title of what it leads to.
+ * @property {string[]} keys  Its keys in the parameter `filters`. For a relation, they include the target's title
+ *   attribute.
  * @property {string[]} [choices]
  */
 
@@ -42,7 +43,7 @@ export const OPERATORS = {
   presence: PRESENCE,
 };
 
-/** By the types of attributes. @type {Record<string, Kind>} */
+/** The kinds by attribute type. @type {Record<string, Kind>} */
 export const KINDS = {
   string: "text",
   text: "text",
@@ -68,7 +69,7 @@ export const KINDS = {
 };
 
 /**
- * How many values a condition has: "two" are the ends of a range, of "several" there may be any number.
+ * Return how many values a condition has. "two" are the ends of a range; "several" is any number.
  * @param {string} operator
  * @returns {"none" | "one" | "two" | "several"}
  */
@@ -78,7 +79,7 @@ export function takes(operator) {
 }
 
 /**
- * The values of a condition, which has one as it is, and more as JSON.
+ * Return the values of a condition. A single value is stored as it is, several values are stored as JSON.
  * @param {Condition} condition
  * @returns {string[]}
  */
@@ -93,7 +94,7 @@ export function valuesOf({ operator, value }) {
 }
 
 /**
- * A condition with some values.
+ * Return a condition with the given values.
  * @param {string} path
  * @param {string} operator
  * @param {string[]} values
@@ -106,7 +107,8 @@ export function conditionOf(path, operator, values) {
 }
 
 /**
- * The `filters` of the conditions that can be met; others, of an earlier schema, say, are left out.
+ * Return the `filters` parameter for conditions. Conditions that are no longer possible, for example after a schema
+ * change, are left out.
  * @param {Filterable[]} offered
  * @param {Condition[]} conditions
  */
@@ -126,7 +128,7 @@ export function filtersOf(offered, conditions) {
 }
 
 /**
- * A value as the server takes it: a time of the viewer's zone in UTC.
+ * Convert a value for the server: local times are converted to UTC.
  * @param {Kind} kind
  * @param {string} value
  */

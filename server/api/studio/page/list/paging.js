@@ -1,4 +1,4 @@
-/** Leading through the pages of a list. */
+/** The links to the pages of a list. */
 
 import { Icon } from "../icons.js";
 import { Link } from "../router.js";

@@ -1,6 +1,8 @@
 /**
- * What a list needs to know of what it shows. A resource says which columns, filters and choices there are, how a page
- * of it is requested, and what can be done with rows; the modules of this folder know nothing else of it.
+ * The interface between a list and the things that it shows.
+ *
+ * A resource describes the columns, filters and choices, how a page is requested, and the actions for rows. The modules
+ * in this folder use nothing else.
  */
 
 /**
@@ -10,13 +12,13 @@
 
 /**
  * @typedef {object} Row
- * @property {string} id  Of which there is one in the list.
+ * @property {string} id  The row's id, which is unique in the list.
  * @property {string} title
- * @property {Record<string, any>} values  By the names of columns.
+ * @property {Record<string, any>} values  Values by column name.
  */
 
 /**
- * @typedef {object} Rows  One page.
+ * @typedef {object} Rows  One page of rows.
  * @property {Row[]} rows
  * @property {number} total
  * @property {number} pages
@@ -26,53 +28,54 @@
  * @typedef {object} Column
  * @property {string} name
  * @property {string} label
- * @property {string} type  Of an attribute; it says how a value is shown.
- * @property {string} sort  What `sort` calls it; "" if the list can't be sorted by it.
- * @property {string} [related]  The attribute that names what a value leads to.
- * @property {(row: Row) => any} [cell]  What a row has there, if it is not its value.
+ * @property {string} type  An attribute type, which determines how values are displayed.
+ * @property {string} sort  The column's name in the parameter `sort`, or "" if the list can't be sorted by it.
+ * @property {string} [related]  The title attribute of the documents to which values refer.
+ * @property {(row: Row) => any} [cell]  Return the content of the cell if it is not simply the value.
  */
 
 /**
- * @typedef {object} Choice  A choice that is always above the list, such as of the language.
- * @property {string} name  As the address has it.
+ * @typedef {object} Choice  A menu that is always shown above the list, for example for the language.
+ * @property {string} name  The name of the URL parameter.
  * @property {string} label
- * @property {string} usual  The value that the address leaves out.
- * @property {boolean} [narrows]  Whether the list may have fewer rows by it, all of which "Show all" shows.
+ * @property {string} usual  The default value, which is left out of the URL.
+ * @property {boolean} [narrows]  Whether the choice can reduce the number of rows. "Show all" then resets it.
  * @property {{value: string, label: string}[]} options
  */
 
 /**
- * @typedef {object} BulkAction  Something that can be done with several rows at once.
+ * @typedef {object} BulkAction  An action for several rows.
  * @property {string} name
  * @property {string} label
- * @property {string} done  What the rows are after it: "3 documents published".
- * @property {boolean} [removes]  Whether the rows are gone after it.
- * @property {(row: Row) => boolean} concerns  Whether there is anything to do with a row.
- * @property {(rows: Row[], state: ListState) => Promise<string[]>} run  Do it to all rows or none; resolves to the ids
- *   to undo it by. It rejects with `about`, the title of the row that is to blame, if it knows that.
+ * @property {string} done  The word for the result, as in "3 documents published".
+ * @property {boolean} [removes]  Whether the action removes the rows.
+ * @property {(row: Row) => boolean} concerns  Return whether the action has any effect on a row.
+ * @property {(rows: Row[], state: ListState) => Promise<string[]>} run  Perform the action for all rows or none.
+ *   Resolves to the ids with which it can be undone. If it rejects, the error's `about` is the title of the row that
+ *   caused the error, if known.
  */
 
 /**
  * @typedef {object} Resource
- * @property {string} name  The browser remembers the chosen columns by it.
+ * @property {string} name  The name under which the browser stores the chosen columns.
  * @property {string} heading
- * @property {{one: string, many: string}} noun  "document" and "documents".
- * @property {Column} title  The first column, whose cells lead to the rows' pages.
+ * @property {{one: string, many: string}} noun  The words "document" and "documents".
+ * @property {Column} title  The first column, whose cells link to the rows' pages.
  * @property {Column[]} fixed  Columns that are always shown.
- * @property {Column[]} columns  Columns that can be chosen.
- * @property {string[]} usualColumns  The names of those that are shown until some are chosen.
+ * @property {Column[]} columns  Columns that the user can choose.
+ * @property {string[]} usualColumns  The names of the columns that are shown by default.
  * @property {Filterable[]} filters
  * @property {Choice[]} choices
  * @property {string} usualSort
- * @property {boolean} isSingle  Whether there is one row at most, which nothing is searched or sorted for.
- * @property {string} emptyText  What is said if there is no row at all.
- * @property {(state: ListState) => string} placeNote  What is said behind the count, such as " in English".
- * @property {(params?: URLSearchParams) => string} address  Of the list.
- * @property {(row: Row, state: ListState) => string} addressOf  Of the page of a row; "" if it has none.
- * @property {(state: ListState) => {label: string, to: string} | null} create  What leads to a new row.
- * @property {{label: string, to: string}[]} links  What is below the list.
+ * @property {boolean} isSingle  Whether there is at most one row, so that searching and sorting are not offered.
+ * @property {string} emptyText  The text that is shown if there are no rows.
+ * @property {(state: ListState) => string} placeNote  Return the text behind the number of rows, such as " in English".
+ * @property {(params?: URLSearchParams) => string} address  Return the URL of the list.
+ * @property {(row: Row, state: ListState) => string} addressOf  Return the URL of a row's page, or "" if it has none.
+ * @property {(state: ListState) => {label: string, to: string} | null} create  Return the link for creating a row.
+ * @property {{label: string, to: string}[]} links  The links below the list.
  * @property {BulkAction[]} actions
- * @property {(state: ListState, columns: Column[]) => object} query  The parameters of a page.
+ * @property {(state: ListState, columns: Column[]) => object} query  Return the parameters for requesting a page.
  * @property {(query: object, columns: Column[], signal: AbortSignal) => Promise<Rows>} load
  */
 

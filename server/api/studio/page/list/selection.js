@@ -1,18 +1,19 @@
-/** Which rows of a list are selected: one by one, a range with Shift, or all of the page. */
+/** The selected rows of a list: rows can be selected one by one, as a range with Shift, or all rows on the page. */
 
 import { useEffect, useRef, useState } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Selection
- * @property {string[]} ids  In the order of the list.
- * @property {(id: string, ranged: boolean) => void} toggle  `ranged`: all from the last one that was toggled to this.
+ * @property {string[]} ids  The ids of the selected rows, in the order of the list.
+ * @property {(id: string, ranged: boolean) => void} toggle  Select or deselect a row. If `ranged`, this includes all
+ *   rows since the one that was toggled before.
  * @property {(all: boolean) => void} toggleAll
  */
 
 /**
- * The selection among the rows that are shown. It ends when the list shows others.
+ * Return the selection among the shown rows. It is cleared when the list shows another page.
  * @param {import("./resource.js").Row[] | undefined} rows
- * @param {string} shown  Another text for another page.
+ * @param {string} shown  A string that identifies the page.
  * @returns {Selection}
  */
 export function useSelection(rows, shown) {

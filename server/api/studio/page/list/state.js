@@ -1,7 +1,8 @@
-/** What a list shows, as its address says it: search, filters, sort, choices, page. */
+/** The state of a list, as stored in the URL: search, filters, sort order, choices and page. */
 
 /**
- * A condition on an attribute: `path` is its name, or that of a component and of an attribute in it, with a dot.
+ * A condition for an attribute. `path` is the attribute's name. For an attribute in a component, it is both names with
+ * a dot.
  * @typedef {{path: string, operator: string, value: string}} Condition
  */
 
@@ -9,8 +10,8 @@
  * @typedef {object} ListState
  * @property {string} q
  * @property {Condition[]} conditions
- * @property {string} sort  An attribute, or one of what a relation leads to, with its direction: "author.name:asc".
- * @property {Record<string, string>} choices  By their names, what was chosen; "" for what is usual.
+ * @property {string} sort  An attribute, or a related document's attribute, with the direction: "author.name:asc".
+ * @property {Record<string, string>} choices  The selected values by the name of the choice. "" is the default value.
  * @property {number} page
  */
 
@@ -32,7 +33,7 @@ export function readState({ choices, usualSort }, params) {
 }
 
 /**
- * The parameters of a state; what is usual is left out.
+ * Return the URL parameters for a state. Default values are left out.
  * @param {Described} resource
  * @param {ListState} state
  */

@@ -1,4 +1,4 @@
-/** The table of a list, sorted by a click on the head of a column. */
+/** The table of a list. A click on a column's header sorts the list. */
 
 import { Icon } from "../icons.js";
 import { Link } from "../router.js";
@@ -45,7 +45,8 @@ function SelectAll({ selection, count }) {
 }
 
 /**
- * The head of a column. The first click sorts upwards, but times from the latest on; the next one the other way round.
+ * The header of a column. The first click sorts in ascending order, but times with the latest first. The next click
+ * reverses the order.
  * @param {{column: Column, isSingle: boolean, state: ListState,
  *   change: (changes: Partial<ListState>) => void}} props
  */

@@ -1,4 +1,4 @@
-/** What is above a list: search as you type, choices, filters, columns. */
+/** The controls above a list: search, choices, filters and columns. */
 
 import { Icon } from "../icons.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
@@ -54,7 +54,7 @@ function Opener({ name, open, toggle, children }) {
 }
 
 /**
- * What a button opens; Escape closes it, and leads back to the button.
+ * The panel that a button opens. Escape closes it and returns the focus to the button.
  * @param {{name: string, open: string, setOpen: (name: string) => void, children?: any}} props
  */
 function Panel({ name, open, setOpen, children }) {
@@ -75,7 +75,7 @@ function Panel({ name, open, setOpen, children }) {
 }
 
 /**
- * What is typed is searched for when the typing pauses. All of it is one step of the browser's history.
+ * The search field. It searches when the user stops typing. The whole search is a single step in the browser's history.
  * @param {{label: string, text: string, change: ChangeList}} props
  */
 function SearchField({ label, text, change }) {
