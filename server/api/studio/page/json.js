@@ -2,7 +2,7 @@
 
 /** A number that JavaScript would write differently from the way in which it was written. */
 export class Exact {
-  /** @param {string} text  The number as written in JSON. @param {string} text  The number as written in JSON. */
+  /** @param {string} text  The number as written in JSON. */
   constructor(text) {
     this.text = text;
   }

@@ -1,22 +1,23 @@
 /**
- * The studio: the page where editors work. This module begins it; this is how it hangs together.
+ * The studio: the page where editors work. This module starts it. Its main modules are:
  *
- *   main.js ── app.js ── who is here? ── sign-in.js                nobody yet
- *                │                    └─ shell.js ── pages.js      the frame, and the page in it
- *                └─ model.js: what GET /access says: types, permissions, locales
+ *   main.js ── app.js ── is a user signed in? ── sign-in.js                no
+ *                │                            └─ shell.js ── pages.js      yes: the frame, and the page in it
+ *                └─ model.js: the response of GET /access: content types, permissions, locales
  *
- * - api.js is the one place that talks to the server, by its public REST API, and base.js has its address.
- * - store/requests.js has what pages have requested, and what is under way; store/messages.js what they say of it.
- * - list/ and form/ show any resource, by a description: list/resource.js, form/resource.js. documents/ describes
- *   content types.
- * - router.js: the address is the state, with the version of the site (a branch or a past commit). A page is shown for
- *   an address, and whatever a page wants to keep over a reload (filters, sort, locale) it keeps there, by `navigate`.
- * - pages.js is the table of addresses and pages. A new page is a module and a line in that table. All but the first
- *   are loaded when they are first shown; ahead.js has those come before that which most people go on to.
- * - Each page is a function component of Preact, written with `html` (htm) instead of JSX, so that there is no
- *   step between these files and the browser. What they import of Preact is in vendor/preact.js.
- * - states.js has what pages show while they wait, when there is nothing, and when something went wrong.
- * - What all pages need of the site (the model, the overview) comes by the context of context.js.
+ * - api.js sends all requests to the server's public REST API; base.js has its URL.
+ * - store/requests.js stores responses and pending requests for pages; store/messages.js stores messages about them.
+ * - list/ and form/ display any resource that is described by list/resource.js or form/resource.js. documents/
+ *   describes content types as such resources.
+ * - router.js: the state of the studio is in the URL, including the version of the site (a branch or a past commit).
+ *   The URL determines the page. To preserve data over a reload (filters, sort order, locale), a page stores it in the
+ *   URL with `navigate`.
+ * - pages.js is the table of URLs and pages. To add a page, add a module and a line in this table. All pages but the
+ *   first are loaded when they are first shown. ahead.js loads the most common ones in advance.
+ * - Each page is a Preact function component. It uses `html` (htm) instead of JSX, so that browsers can load these
+ *   files without a build step. Preact is in vendor/preact.js.
+ * - states.js displays pages that are loading, empty pages, and errors.
+ * - context.js provides the data about the site that all pages need (the model, the overview).
  */
 
 import { App } from "./app.js";

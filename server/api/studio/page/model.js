@@ -1,9 +1,9 @@
-/** What the site is, for whoever is here: the answer of GET /access, with what pages ask of it. */
+/** The site as its caller may see it: the response of GET /access, with functions that pages need. */
 
 import { ask } from "./api.js";
 import { currentVersion } from "./router.js";
 
-/** Actions that change content, and subjects that are about the files that are served. */
+/** Actions that change content, and permission subjects that concern the served files. */
 const CHANGES = ["create", "update", "updateDraft", "delete", "upload", "destroy"];
 const OF_SERVED = ["history", "source", "problems"];
 
@@ -34,15 +34,15 @@ const OF_SERVED = ["history", "source", "problems"];
 /**
  * @typedef {object} Type
  * @property {string} uid
- * @property {string} name  Its singular API id, which is its part of addresses and the subject of permissions.
- * @property {string} label  What people call one of its documents, or the document that it is.
- * @property {string} plural  What people call several of them.
- * @property {string} path  Where the API has it: "/api/articles".
+ * @property {string} name  The singular API id. It is used in URLs, and as the subject of permissions.
+ * @property {string} label  The name of a single document.
+ * @property {string} plural  The name of several documents.
+ * @property {string} path  The API's path, such as "/api/articles".
  * @property {boolean} single
- * @property {boolean} drafts  Whether its documents can be drafts.
+ * @property {boolean} drafts  Whether documents can have drafts.
  * @property {boolean} localized
- * @property {string | null} title  The attribute that names a document.
- * @property {string} preview  The template of the addresses of previews, "" where there is none.
+ * @property {string | null} title  The attribute that is the title of a document.
+ * @property {string} preview  The template for the URLs of previews, or "" if there is none.
  * @property {Record<string, Attribute>} attributes
  */
 
@@ -51,7 +51,7 @@ const OF_SERVED = ["history", "source", "problems"];
  * @typedef {{kind: "public" | "user" | "token" | "owner", name: string, email?: string, role?: string}} Caller
  */
 
-/** The site as its caller may see it. */
+/** The site, as far as its caller may see it. */
 export class Model {
   /** @param {any} access @param {import("./router.js").Version} version */
   constructor(access, version) {
@@ -79,7 +79,7 @@ export class Model {
     return new Model((await ask("access")).data, currentVersion());
   }
 
-  /** The types whose documents may be listed, which is what the studio shows. */
+  /** The content types whose documents the caller may list. The studio shows only these. */
   get listed() {
     return this.types.filter((type) => this.may(type, "find"));
   }
@@ -90,7 +90,7 @@ export class Model {
   }
 
   /**
-   * Whether the caller may do something with documents of a type.
+   * Return whether the caller has a permission for documents of a content type.
    * @param {Type} type
    * @param {string} action
    */
@@ -99,7 +99,7 @@ export class Model {
   }
 
   /**
-   * Whether the caller may do something with anything else, such as "upload" or "history".
+   * Return whether the caller has a permission for another subject, such as "upload" or "history".
    * @param {string} subject
    * @param {string} action
    */
@@ -110,12 +110,12 @@ export class Model {
     return !CHANGES.includes(action) || (this.version.branch !== "" && this.#mayWriteBranch);
   }
 
-  /** Whether it is the version that is served, and not another branch or a past commit. */
+  /** Whether this is the served version, and not another branch or a past commit. */
   get isServed() {
     return !this.version.branch && !this.version.at;
   }
 
-  /** Whether nobody can change anything, since it is a past state of the site. */
+  /** Whether this is a past state of the site, which can't be changed. */
   get isPast() {
     return this.servedAt !== null || this.version.at !== "";
   }
@@ -125,7 +125,7 @@ export class Model {
   }
 
   /**
-   * Whether there are drafts of a type that the caller may see.
+   * Return whether a content type has drafts that the caller may see.
    * @param {Type} type
    */
   seesDrafts(type) {
@@ -133,7 +133,7 @@ export class Model {
   }
 
   /**
-   * The parameter of reads of a type: whoever may see drafts sees them, others what is published.
+   * Return the parameter `status` for reads: drafts if the caller may see them, otherwise published versions.
    * @param {Type} type
    * @returns {{status?: string}}
    */
@@ -146,9 +146,9 @@ export class Model {
   }
 
   /**
-   * The name of the locale that a list of a type shows, "" if all documents are in one.
+   * Return the name of the locale that a list shows, or "" if the content type is not localized.
    * @param {Type} type
-   * @param {string} [code]  That of the locale; "" for the default one.
+   * @param {string} [code]  The code of the locale, or "" for the default locale.
    */
   localeOf(type, code = "") {
     if (!type.localized || this.locales.length < 2) return "";
@@ -176,7 +176,7 @@ function typeOf(described) {
 }
 
 /**
- * A display name in the plural, as far as the API id tells: "Category" and "categories" → "Categories".
+ * Return a display name in the plural, derived from the API ids if possible: "Category", "categories" → "Categories".
  * @param {{displayName: string, singularName: string, pluralName: string}} schema
  */
 function pluralOf({ displayName, singularName, pluralName }) {

@@ -1,4 +1,4 @@
-/** How many documents of each type there are, and which were changed last. */
+/** The overview of the site: the number of documents of each content type, and the latest changes. */
 
 import { ask } from "./api.js";
 import { keyOf, useRequest } from "./store/requests.js";
@@ -6,17 +6,20 @@ import { keyOf, useRequest } from "./store/requests.js";
 const RECENT = 12;
 
 /**
- * @typedef {object} Changed  A document, as GET /overview has it.
+ * @typedef {object} Changed  A document, as returned by GET /overview.
  * @property {string} documentId
- * @property {string} type  The name of its type.
+ * @property {string} type  The name of its content type.
  * @property {string | null} title
  * @property {string} updatedAt
  */
 
-/** @typedef {{counts: Record<string, number>, recent: Changed[]}} Overview  `counts` are by the names of types. */
+/**
+ * @typedef {{counts: Record<string, number>, recent: Changed[]}} Overview  `counts` are by the name of the content
+ *   type.
+ */
 
 /**
- * The overview of what may be listed, undefined until the server has answered.
+ * Return the overview of the content types that may be listed. It is undefined until the server has responded.
  * @param {import("./model.js").Model} model
  * @returns {Overview | undefined}
  */

@@ -1,12 +1,14 @@
 /**
- * The pages, by the names that addresses.js has for them. To add one, write a component in a module of its own and
- * a line in both tables. It gets the values of its address by their names, and `params`, those of the query.
+ * The pages, by the names in addresses.js.
+ *
+ * To add a page, write its component in a new module, and add a line to both tables. The component receives the
+ * variables in the URL by name, and the query parameters as `params`.
  */
 
 import { Home } from "./home.js";
 import { later } from "./later.js";
 
-// The page of a new document becomes that of the document, so both are one.
+// Both pages have the same component, because the page of a new document becomes the page of the saved document.
 const DocumentPage = later("documents/document-page.js", "DocumentPage");
 
 /** @type {Record<string, any>} */

@@ -1,4 +1,4 @@
-/** The palette, on Ctrl-K: finds documents, content types and commands, by the keyboard alone. */
+/** The command palette (Ctrl-K), for finding documents, content types and commands with the keyboard. */
 
 import { commandsFor, useMatches } from "./commands.js";
 import { useStudio } from "./context.js";
@@ -6,7 +6,7 @@ import { Dialog } from "./dialog.js";
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./vendor/preact.js";
 
 /**
- * Whether the palette is open, and what opens and closes it; Ctrl-K does, or Command-K.
+ * Return whether the palette is open, and a function that opens or closes it. Ctrl-K or Command-K does so, too.
  * @returns {[boolean, (open: boolean) => void]}
  */
 export function usePalette() {

@@ -1,16 +1,17 @@
 /**
- * Narrows the policy of the page (Content-Security-Policy) once it runs: to the folder of its own files.
+ * Restricts the page's Content-Security-Policy, once the page runs, to the folder with its own files.
  *
- * The header says `'self'`, since the server does not know under which name and path browsers see it. Of the same
- * origin are uploaded files too, and a script among them must not run here even if something gets markup into the page.
+ * The policy in the header is `'self'`, because the server does not know under which host name and path it is reached.
+ * But uploaded files have the same origin: a script among them must not run here, even if an attacker manages to insert
+ * markup into the page.
  */
 
 import { FILES } from "./base.js";
 
-// The names that a policy can have a path of: those of IPv6, such as [::1], it can't.
+// Host names that a policy can contain together with a path. IPv6 addresses such as [::1] are not allowed there.
 const NAME = /^[a-z0-9-]+(\.[a-z0-9-]+)*$/i;
 
-/** Let only files of this page's own folder run and style it. Policies add up, and none can be taken back. */
+/** Allow only scripts and styles from this page's own folder. Policies can be added but not removed. */
 export function narrowPolicy() {
   if (!NAME.test(FILES.hostname)) return;
   const folder = FILES.href.replaceAll(";", "%3B").replaceAll(",", "%2C");

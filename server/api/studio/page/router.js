@@ -1,4 +1,4 @@
-/** Addresses: which page is shown, of which version of the site, and the parameters that it keeps in its address. */
+/** The studio's URLs: the page that is shown, the version of the site, and the page's parameters. */
 
 import { STUDIO } from "./base.js";
 import { html, useEffect, useState } from "./vendor/preact.js";
@@ -7,19 +7,19 @@ const BASE = STUDIO.pathname;
 
 /**
  * @typedef {object} Place
- * @property {string[]} parts  The parts of the path behind /studio, decoded: ["article", "some-id"].
+ * @property {string[]} parts  The decoded path segments after /studio: ["article", "some-id"].
  * @property {URLSearchParams} params
- * @property {boolean} stays  Whether the page that was shown before goes on here.
+ * @property {boolean} stays  Whether the previous page stays open at the new URL.
  */
 
 /**
- * The version of the site that is shown; both are "" for the one that is served.
+ * The version of the site that is shown. Both are "" for the served version.
  * @typedef {object} Version
- * @property {string} branch  A branch that is not served: it is read and written.
- * @property {string} at  A past commit, by its id, a tag or a time: it is only read.
+ * @property {string} branch  A branch that is not served. It can be read and written.
+ * @property {string} at  A past commit, given as an id, tag or time. It is read-only.
  */
 
-/** The version that the address names. Every address of the studio keeps it; api.js sends it. @returns {Version} */
+/** Return the version in the URL. All URLs of the studio preserve it, and api.js sends it. @returns {Version} */
 export function currentVersion() {
   const params = new URLSearchParams(location.search);
   const at = params.get("at") ?? "";
@@ -43,7 +43,7 @@ function decoded(part) {
 }
 
 /**
- * The address of a place, in the version that is shown.
+ * Return the URL of a page in the version that is shown.
  * @param {string[]} parts
  * @param {Record<string, string> | URLSearchParams} [params]
  */
@@ -55,8 +55,11 @@ export function addressOf(parts, params) {
 }
 
 /**
- * Go to an address of the studio. `replace` where the browser's Back is not to lead to the one before, `unguarded`
- * where nobody is to be asked, see `guardLeaving`, `stays` where the page that is shown goes on at the address.
+ * Go to a URL of the studio.
+ *
+ * - `replace`: the browser's Back button does not return to the current page
+ * - `unguarded`: do not ask for confirmation, see `guardLeaving`
+ * - `stays`: the current page stays open at the new URL
  * @param {string} address
  * @param {{replace?: boolean, unguarded?: boolean, stays?: boolean}} [options]
  */
@@ -68,7 +71,10 @@ export function navigate(address, { replace = false, unguarded = false, stays = 
 }
 
 const [GONE, STAYED] = [{}, {}]; // the states of events that follow on a `navigate`
-/** @typedef {(go: () => void) => boolean} Guard  Whether a page may be left; if not, `go` leaves it later. */
+/**
+ * @typedef {(go: () => void) => boolean} Guard  A function that returns whether the page may be left. If not, it can
+ *   call `go` later to leave the page.
+ */
 /** @type {Set<Guard>} */
 const guards = new Set();
 let shown = location.href;
@@ -85,7 +91,7 @@ addEventListener("popstate", (event) => {
 });
 
 /**
- * Have a function asked before another page is shown: it says whether that may be. Returns what undoes this.
+ * Register a function that decides whether the current page may be left. Returns a function that cancels this.
  * @param {Guard} guard
  */
 export function guardLeaving(guard) {
@@ -95,13 +101,13 @@ export function guardLeaving(guard) {
   };
 }
 
-/** Whether the page that is shown holds unsaved work. */
+/** Return whether the current page has unsaved changes. */
 export const hasUnsavedWork = () => guards.size > 0;
 
 /** @param {() => void} go */
 const mayLeave = (go) => [...guards].every((guard) => guard(go));
 
-/** The current place; whoever uses it is rendered again when that changes. */
+/** Return the current place. The component is rendered again when it changes. */
 export function usePlace() {
   const [place, set] = useState(() => currentPlace());
   useEffect(() => {
@@ -113,7 +119,7 @@ export function usePlace() {
 }
 
 /**
- * A link within the studio. New tabs and windows work as with any link.
+ * A link to another page of the studio. It can be opened in a new tab or window like any link.
  * @param {{to: string, children?: any, [name: string]: any}} props
  */
 export function Link({ to, children, onClick, ...rest }) {

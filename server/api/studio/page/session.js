@@ -1,4 +1,4 @@
-/** Coming in and leaving: the cookie is the server's, no script can read it. */
+/** Signing in and out. The server manages the session cookie, which scripts can't read. */
 
 import { ApiError, ask } from "./api.js";
 
@@ -6,9 +6,9 @@ const SESSION = "studio/-/session";
 const DEVICE = "bifolio.device"; // The key of localStorage with the random id of this browser.
 
 /**
- * Use the key that is in the address, if there is one: `bifolio serve` prints it. It is taken out of the address,
- * and so out of the browser's history, before it is sent.
- * @returns {Promise<ApiError | null>}  Why it is of no use, if it is not.
+ * Use the one-time key in the URL that `bifolio serve` prints, if there is one. It is removed from the URL and the
+ * browser's history before it is sent.
+ * @returns {Promise<ApiError | null>}  The error if the key was not accepted, otherwise null.
  */
 export async function useKey() {
   const url = new URL(location.href);
@@ -26,7 +26,7 @@ export async function useKey() {
 }
 
 /**
- * Sign in with a name or e-mail address. Throws ApiError.
+ * Sign in with a user name or email address. Throws ApiError.
  * @param {string} identifier
  * @param {string} password
  */
@@ -35,9 +35,9 @@ export async function signIn(identifier, password) {
 }
 
 /**
- * The random id of this browser: a server that knows it lets its user sign in while others at the same address
- * guess passwords.
- * @returns {string | undefined}  undefined if the browser keeps nothing.
+ * Return this browser's random id. If the server has seen it before, the user can sign in even while others guess
+ * passwords from the same IP address.
+ * @returns {string | undefined}  The id, or undefined if the browser can't store it.
  */
 function deviceId() {
   try {
@@ -52,7 +52,7 @@ function deviceId() {
   }
 }
 
-/** End the session, on the server as well. Throws ApiError. */
+/** End the session, also on the server. Throws ApiError. */
 export async function signOut() {
   await ask(SESSION, { method: "DELETE" });
 }

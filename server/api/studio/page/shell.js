@@ -1,4 +1,6 @@
-/** The frame of every page: the site, its types, who is here; where it is narrow, these are behind a button. */
+/**
+ * The frame of every page, with the site's name, the content types and the user. In a narrow window, a button opens it.
+ */
 
 import { addressTo, placeAt } from "./addresses.js";
 import { loadAhead } from "./ahead.js";
@@ -111,7 +113,7 @@ const countOf = (count) => (count === undefined ? "" : counted(count));
 const countedIn = (locale) => (locale ? `Documents in ${locale}` : undefined);
 
 /**
- * Which version is shown, if that is not the one that is served.
+ * The message that names the version that is shown, unless this is the served version.
  * @param {{version: import("./router.js").Version}} props
  */
 function VersionNotice({ version: { branch, at } }) {
@@ -130,8 +132,8 @@ function NoPage() {
 }
 
 /**
- * The number of the page that is shown: another one for each path, but where a page goes on, as a form does whose
- * document was made by it.
+ * Return the number of the current page. It changes with the path, unless the page stays open, as after a new document
+ * was saved.
  * @param {string} path
  * @param {boolean} stays
  */
@@ -142,11 +144,11 @@ function usePage(path, stays) {
 }
 
 /**
- * Name the browser's tab after the page, and have a screen reader begin there when another page is shown: when its
- * heading is there, where the page has to be loaded first. Whoever is in a dialog by then stays in it.
+ * Set the title of the browser tab, and move the focus of screen readers to the heading when a page is shown. If the
+ * page has to be loaded first, wait for its heading. If a dialog is open by then, the focus stays in the dialog.
  * @param {{current: HTMLElement | null}} main
  * @param {number} page
- * @param {string} shown  Another text whenever the page may have another heading.
+ * @param {string} shown  A text that changes whenever the page's heading may change.
  * @param {string} siteName
  */
 function useTitle(main, page, shown, siteName) {
@@ -161,7 +163,7 @@ function useTitle(main, page, shown, siteName) {
 }
 
 /**
- * Go to the content without another address, which would be another page.
+ * Move the focus to the content without changing the URL, because another URL would be another page.
  * @param {Event} event
  * @param {HTMLElement | null} target
  */

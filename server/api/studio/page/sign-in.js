@@ -1,4 +1,4 @@
-/** The page of signing in. */
+/** The page for signing in. */
 
 import { signIn } from "./session.js";
 import { SIGN_IN, clearMessage, showError, useMessage } from "./store/messages.js";

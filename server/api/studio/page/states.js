@@ -1,4 +1,4 @@
-/** What a page shows while it waits, when there is nothing, and when something went wrong. */
+/** What a page shows while it is loading, if it is empty, and after an error. */
 
 import { ApiError } from "./api.js";
 import { useBack } from "./connection/connection.js";
@@ -7,7 +7,7 @@ import { html, useEffect, useState } from "./vendor/preact.js";
 
 const SOON_MS = 250; // what takes less is shown without a word about waiting
 
-/** Says that something is loading, to those who have waited for a while. */
+/** A message that something is loading. It appears only after a while. */
 export function Loading({ label = "Loading" }) {
   const [late, set] = useState(false);
   useEffect(() => {
@@ -18,7 +18,7 @@ export function Loading({ label = "Loading" }) {
 }
 
 /**
- * Placeholder for an empty list or page.
+ * A placeholder for an empty list or page.
  * @param {{title: string, children?: any}} props
  */
 export function Empty({ title, children }) {
@@ -29,7 +29,7 @@ export function Empty({ title, children }) {
 }
 
 /**
- * The page of a content type that there is not, or that is not to be seen.
+ * The page for a content type that does not exist or that the user may not see.
  * @param {{name: string}} props
  */
 export function NoContent({ name }) {
@@ -40,7 +40,8 @@ export function NoContent({ name }) {
 }
 
 /**
- * What went wrong, in the server's words, and a way to try it again; without the server, that is done when it is back.
+ * An error message from the server, with a button for trying again. If the server is not reachable, this happens
+ * automatically when it is back.
  * @param {{error: any, again?: () => void}} props
  */
 export function Failure({ error, again }) {

@@ -1,4 +1,4 @@
-/** Values as people read them. */
+/** Formats values for display. */
 
 const DAY_MS = 86_400_000;
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -13,7 +13,7 @@ const UNITS = [["day", DAY_MS], ["hour", 3_600_000], ["minute", 60_000]];
 export const counted = (count) => numbers.format(count);
 
 /**
- * What people call a document.
+ * Return the title of a document.
  * @param {import("./model.js").Type} type
  * @param {any} document
  */
@@ -23,7 +23,7 @@ export function titleOf(type, document) {
 }
 
 /**
- * How long ago something was, if that was in the last month; else on which day.
+ * Return how long ago a time was. If it was more than a month ago, return the date.
  * @param {string} iso
  */
 export function ago(iso) {
@@ -37,13 +37,13 @@ export function ago(iso) {
 export const timestamp = (iso) => timestamps.format(new Date(iso));
 
 /**
- * The day of a date, which is the same in every time zone.
+ * Return the day of a date, independent of the time zone.
  * @param {string} iso
  */
 export const day = (iso) => days.format(new Date(`${iso.slice(0, 10)}T12:00:00`));
 
 /**
- * The name of an attribute as words: "readingMinutes" → "Reading minutes".
+ * Return the name of an attribute as words: "readingMinutes" → "Reading minutes".
  * @param {string} name
  */
 export function labelOf(name) {

@@ -1,9 +1,9 @@
-/** Light or dark: as the system says, until somebody chooses; the browser remembers what was chosen. */
+/** The color theme, light or dark. By default, it follows the system; the browser stores the user's choice. */
 
 const KEY = "bifolio.theme";
 export const THEMES = ["system", "light", "dark"];
 
-/** The theme that was chosen. */
+/** Return the theme that the user has chosen. */
 export function chosenTheme() {
   try {
     const kept = localStorage.getItem(KEY) ?? "";
@@ -18,7 +18,7 @@ export function chooseTheme(theme) {
   try {
     localStorage.setItem(KEY, theme);
   } catch {
-    // A browser that keeps nothing has it until the page is loaded again.
+    // If the browser can't store the choice, it is valid until the page is closed.
   }
   showTheme(theme);
 }

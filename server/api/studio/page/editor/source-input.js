@@ -11,7 +11,7 @@ import { applyChanges, asEdited, difference } from "./line-ends.js";
  * @param {string} text
  * @param {number} from
  * @param {number} to
- * @returns {{changes: import("./line-ends.js").Change[], from: number, to: number}} And what is selected then.
+ * @returns {{changes: import("./line-ends.js").Change[], from: number, to: number}} The changes, and the new selection.
  */
 
 /** @typedef {{key: string, edit: Edit}} Key  A shortcut such as "Mod-b", where Mod is Control or Command. */

@@ -30,7 +30,7 @@ export function Toolbar({ id, edit, picture }) {
   </div>`;
 }
 
-/** @param {string} key  A key such as "Shift-k". @param {string} key  A key such as "Shift-k". */
+/** @param {string} key  A key such as "Shift-k". */
 const shortcutOf = (key) => `${APPLE ? "Meta" : "Control"}+${capital(key).replace("-", "+")}`;
 
 /** @param {string} key */

@@ -26,7 +26,7 @@ export function ReviewChoice() {
  * @param {any} editing
  * @param {boolean} mayRead  Whether the user may read files.
  * @returns {{send: (publishes: boolean) => void, reviewed: boolean | null, close: () => void}}
- *   `reviewed`: whether the save that is looked at publishes; null for none.
+ *   `reviewed` is whether the reviewed save publishes the document, or null if there is no review.
  */
 export function useReview(subject, editing, mayRead) {
   const [reviewed, review] = useState(/** @type {boolean | null} */ (null));

@@ -1,4 +1,4 @@
-/** Shows who else is at a document: in its head, and at the fields that they are in. */
+/** Shows who else has opened a document: in the page's header, and at the fields that they are in. */
 
 import { isShared } from "../documents/locales.js";
 import { labelOf } from "../text.js";
@@ -11,7 +11,7 @@ const MOST = 3; // people who are named; of more, how many they are
 const HUES = 6;
 const PLACE = "people"; // of messages
 
-/** By the paths of fields, the names of those who are in them. @type {Map<string, string[]>} */
+/** The names of the people in each field, by the field's path. @type {Map<string, string[]>} */
 const NOBODY = new Map();
 export const FieldsOfOthers = createContext(NOBODY);
 
@@ -19,7 +19,8 @@ export const FieldsOfOthers = createContext(NOBODY);
 const nameOf = ({ kind, name }) => (kind === "owner" ? "Owner of this machine" : name);
 
 /**
- * By the paths of fields, who is in them; in another locale only where the value is the same there.
+ * Return the people in each field, by the field's path. People in another locale are only included for shared
+ * attributes.
  * @param {import("../documents/form.js").Subject} subject
  * @param {Person[]} people
  */
@@ -32,7 +33,7 @@ export function useFieldsOfOthers({ type, locale }, people) {
         const top = field?.split(".")[0] ?? "";
         const attribute = type.attributes[top];
         if (!field || !attribute || (theirs !== locale && !isShared(type, attribute))) continue;
-        // What is within a list of components may be collapsed: it is told at the list, too.
+        // A component in a list may be collapsed, so the person is also shown at the list.
         for (const path of new Set([field, top])) found.set(path, [...(found.get(path) ?? []), nameOf(person)]);
       }
     }
@@ -41,7 +42,7 @@ export function useFieldsOfOthers({ type, locale }, people) {
 }
 
 /**
- * Who else is at a document. A screen reader is told who comes and goes, and who is in one's own field.
+ * The people who have opened the document. Screen readers announce who comes and goes, and who is in the user's field.
  * @param {{people: Person[], subject: import("../documents/form.js").Subject, field: string | null}} props
  */
 export function People({ people, subject, field }) {
@@ -73,7 +74,7 @@ export function People({ people, subject, field }) {
   </div>`;
 }
 
-/** Who is in a field. @param {{path: string}} props */
+/** The people in a field. @param {{path: string}} props */
 export function FieldPeople({ path }) {
   const names = useContext(FieldsOfOthers).get(path);
   if (!names) return null;
@@ -91,7 +92,7 @@ function Initials({ name }) {
   return html`<span class=${`initials is-hue-${hue}`} aria-hidden="true">${letters.join("").toUpperCase()}</span>`;
 }
 
-/** "Ann", "Ann and Ben", "Ann, Ben and Eve". @param {string[]} names */
+/** Return a list of names as text: "Ann", "Ann and Ben", "Ann, Ben and Eve". @param {string[]} names */
 function listed(names) {
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }

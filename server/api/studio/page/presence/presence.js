@@ -1,4 +1,7 @@
-/** Says where one is while a document is open, and learns who else is there; the server keeps it in memory alone. */
+/**
+ * Presence: reports the user's position while a document is open, and shows who else is there. The server stores this
+ * in memory only.
+ */
 
 import { ApiError, ask } from "../api.js";
 import { useCallback, useEffect, useRef, useState } from "../vendor/preact.js";
@@ -11,11 +14,11 @@ const CLIENT = Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => 
  * @typedef {object} Person
  * @property {"user" | "token" | "owner"} kind
  * @property {string} name
- * @property {{locale: string, field: string | null}[]} at  Where in the document.
+ * @property {{locale: string, field: string | null}[]} at  The person's positions in the document.
  */
 
 /**
- * Whether one is told who else is at the documents of a type.
+ * Return whether the user may see who has opened the documents of a content type.
  * @param {import("../model.js").Model} model
  * @param {import("../model.js").Type} type
  */
@@ -25,10 +28,12 @@ export function attends(model, type) {
 }
 
 /**
- * Be at a document while the tab is shown; returns who else is, the field that one is in oneself, and what is to
- * be called with what the server tells of others.
+ * Report that the user is in the document while the tab is shown.
+ *
+ * Returns the other people, the field that the user is in, and a function to call with the server's information about
+ * others.
  * @param {import("../documents/form.js").Subject} subject
- * @param {boolean} there  Whether the document is.
+ * @param {boolean} there  Whether the document exists.
  */
 export function usePresence({ model, type, id, locale }, there) {
   const [people, setPeople] = useState(/** @type {Person[]} */ ([]));
@@ -68,7 +73,7 @@ export function usePresence({ model, type, id, locale }, there) {
   return { people, field, hear: active ? hear : undefined };
 }
 
-/** The path of the field that has the focus, null for none. @param {boolean} active */
+/** Return the path of the focused field, or null. @param {boolean} active */
 function useFocusedField(active) {
   const [field, set] = useState(/** @type {string | null} */ (null));
   useEffect(() => {
@@ -89,7 +94,7 @@ function useFocusedField(active) {
   return field;
 }
 
-/** Say that one has left, also while the page is closed. */
+/** Report that the user has left the document. This also works while the page is being closed. */
 function leave() {
   ask(`presence/${CLIENT}`, { method: "DELETE", keepalive: true }).catch(() => undefined);
 }

@@ -1,16 +1,17 @@
-/** The address of a document's preview, from the template of its type in site.yaml. */
+/** The URL of a document's preview, made from the template for its content type in site.yaml. */
 
 /**
  * @typedef {object} Address
- * @property {string} url  "" where it can't be made.
- * @property {string} origin  Of the page that is there; "null" for pages of this server, which are framed as nobody's.
+ * @property {string} url  The URL, or "" if it can't be made.
+ * @property {string} origin  The origin of the previewed page. It is "null" for pages of this server, which run without
+ *   an origin in the frame.
  * @property {string[]} missing  The placeholders for which the document has no value.
  */
 
 /**
  * @param {string} template
- * @param {Record<string, any>} document  As the API has shown it.
- * @param {string} status  "draft" or "published".
+ * @param {Record<string, any>} document  The document, as returned by the API.
+ * @param {string} status  Either "draft" or "published".
  * @param {string} locale
  * @returns {Address}
  */

@@ -1,13 +1,19 @@
-/** What was typed since a page was told of it last: each field with its new value, also within components. */
+/**
+ * Returns what was typed since the previewed page was last updated: each changed field with its new value, including
+ * fields in components.
+ */
 
 import { Unparsed, isHidden, same } from "../form/values.js";
 
-/** Types whose values a page can't show by itself: what they lead to is not in the form. */
+/**
+ * Types whose values a page can't update without loading, because the form does not contain the related documents or
+ * files.
+ */
 const ELSEWHERE = new Set(["relation", "media"]);
 
 /**
  * @typedef {object} Change
- * @property {string} field  Its path, with dots: "blocks.0.title".
+ * @property {string} field  The path with dots, such as "blocks.0.title".
  * @property {any} value
  * @property {any} previous
  * @property {string} type
@@ -18,7 +24,7 @@ const ELSEWHERE = new Set(["relation", "media"]);
  * @param {Record<string, import("../model.js").Attribute>} attributes
  * @param {any} before
  * @param {any} after
- * @param {string} [above]  The path of what the values are in, with a dot behind it.
+ * @param {string} [above]  The path of the component that contains the values, followed by a dot.
  * @returns {Change[]}
  */
 export function changesBetween(model, attributes, before, after, above = "") {
@@ -30,7 +36,7 @@ export function changesBetween(model, attributes, before, after, above = "") {
       return [{ field, value: value ?? null, previous: previous ?? null, type: attribute.type }];
     }
     if (!Array.isArray(value)) return value && previous ? within(model, attribute, previous, value, field) : [];
-    // Where entries were added, moved or removed, those of the page are others: it shows them after a save.
+    // If entries were added, moved or removed, the page's entries no longer match. The page shows them after a save.
     const alike = value.length === previous?.length && value.every((item, at) => item.id === previous[at].id);
     return alike
       ? value.flatMap((item, at) => within(model, attribute, previous[at], item, `${field}.${at}`))

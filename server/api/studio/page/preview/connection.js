@@ -1,9 +1,9 @@
 /**
- * What the studio and the page in the frame tell each other: the reference implementation's live preview.
+ * The messages between the studio and the previewed page, which follow the protocol of Strapi's live preview.
  *
- * The page says `previewReady`, and gets a script to run (script.js); then what is typed, and when it was saved. The
- * page may be anybody's: it is heard only from the frame and origin that it has to be, and all that it can ask for is
- * that a field of a form be shown.
+ * The page sends `previewReady` and receives a script to run (script.js). Then it receives messages when something is
+ * typed or saved. The page may be written by anybody: messages are accepted only from the right frame and origin, and
+ * can only cause a field of the form to be shown.
  */
 
 import { FILES } from "../base.js";
@@ -13,31 +13,32 @@ const ACCENT = "#2456c4";
 /** @type {Promise<string> | undefined} */
 let loaded;
 
-/** The script, with whom it may talk to. A page can run it again: it ends what it did before. */
+/** Return the script, configured with the origin of the studio. If a page runs it again, the previous run is ended. */
 async function scriptText() {
   loaded ??= fetch(new URL("preview/script.js", FILES)).then((response) => response.text());
   return `(${await loaded})(${JSON.stringify({ parentOrigin: location.origin, accent: ACCENT })})`;
 }
 
 /**
- * The connection to the page in a frame. Returns what sends it a message.
+ * Connect to the page in a frame. Returns a function that sends a message to the page.
  * @param {{current: HTMLIFrameElement | null}} frame
- * @param {string} origin  Of its page, see `Address`.
+ * @param {string} origin  The origin of the page, see `Address`.
  * @param {{ready: () => void, wanted: (source: unknown) => void}} listeners  `ready` is called whenever the page has
- *   got its script, `wanted` with what it says of the text that was clicked.
+ *   received its script. `wanted` is called with the source of a text that was clicked.
  */
 export function useConnection(frame, origin, listeners) {
   const latest = useRef(listeners);
   latest.current = listeners;
   const send = useCallback(
     (/** @type {string} */ type, /** @type {object | undefined} */ payload) => {
-      // A page of nobody's origin can't be named; the frame is the studio's own, and nothing is sent but content.
+      // A page without an origin can't be named as the target. This is safe, because the frame belongs to the studio,
+      // and the messages contain only content.
       const target = origin === "null" ? "*" : origin;
       frame.current?.contentWindow?.postMessage(payload ? { type, payload } : { type }, target);
     },
     [origin],
   );
-  // Before the page in the frame can say anything: it says that it is ready once.
+  // This runs before the page in the frame can send its only `previewReady` message.
   useLayoutEffect(() => {
     const heard = async (/** @type {MessageEvent} */ event) => {
       const { current } = frame;
@@ -47,7 +48,7 @@ export function useConnection(frame, origin, listeners) {
         send("strapiScript", { script: await scriptText() });
         latest.current.ready();
       }
-      // Only while somebody is in the frame: a page can't take the focus from who types in the form.
+      // Only if the focus is in the frame: a page must not take the focus from a user who types in the form.
       const inside = document.activeElement === current;
       if (type === "strapiFieldFocusIntent" && inside) latest.current.wanted(Object(payload).path);
     };

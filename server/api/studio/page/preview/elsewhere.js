@@ -1,4 +1,4 @@
-/** Texts of a page that come from other documents than the one that is open. */
+/** Texts in the previewed page that come from other documents than the open one. */
 
 import { addressTo } from "../addresses.js";
 import { ApiError, ask } from "../api.js";
@@ -7,7 +7,7 @@ import { pathOf } from "../documents/reading.js";
 /** @typedef {import("../model.js").Type} Type */
 
 /**
- * Whether a text comes from the document that is open, in the locale that is.
+ * Return whether a text comes from the open document, in the form's locale.
  * @param {import("./source.js").Source} source
  * @param {import("../documents/form.js").Subject} subject
  */
@@ -18,10 +18,10 @@ export function isOf(source, { model, type, id, locale }) {
 }
 
 /**
- * The address of the form that has the text of a source, "" where there is none that one may open.
+ * Return the URL of the form that contains a text. Returns "" if there is none, or if the user may not open it.
  * @param {import("../model.js").Model} model
  * @param {import("./source.js").Source} source
- * @param {string} panel  What is to be open beside it.
+ * @param {string} panel  The panel to open next to the form.
  */
 export async function addressOfSource(model, source, panel) {
   if (source.locale && !model.locales.some(({ code }) => code === source.locale)) return "";
@@ -33,8 +33,10 @@ export async function addressOfSource(model, source, panel) {
 }
 
 /**
- * The type of the document that a text comes from, undefined where there is no such document that one may see. A mark
- * in a component or of a file does not name it: then it is the type that has such an attribute, and such a document.
+ * Return the content type of the document that a text comes from, or undefined if the user can't see this document.
+ *
+ * The mark of a text in a component or of a file does not contain the content type. Then it is the type that has such
+ * an attribute and a document with this id.
  * @param {import("../model.js").Model} model
  * @param {import("./source.js").Source} source
  */

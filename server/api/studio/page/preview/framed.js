@@ -1,11 +1,13 @@
-/** A page in a frame, as wide as a phone, a tablet or a desktop is, scaled to the room that there is. */
+/**
+ * The previewed page in a frame. The frame is as wide as a phone, tablet or desktop, and scaled to fit into the panel.
+ */
 
 import { Icon } from "../icons.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../vendor/preact.js";
 import { changesBetween } from "./changes.js";
 import { useConnection } from "./connection.js";
 
-/** In CSS pixels: what such devices have most often. @type {Record<string, number>} */
+/** The most common widths of such devices, in CSS pixels. @type {Record<string, number>} */
 const DEVICES = { Phone: 390, Tablet: 820, Desktop: 1280 };
 const KEY = "bifolio.preview.device";
 const TYPING_MS = 150; // until what is typed is sent
@@ -17,8 +19,8 @@ const SANDBOX = "allow-scripts allow-forms allow-modals allow-popups allow-popup
 
 /**
  * @param {{subject: import("../documents/form.js").Subject, editing: any, address: import("./address.js").Address,
- *   typing: boolean, statuses: any, open: (source: unknown) => void, note: string}} props  `typing` says whether the
- *   page shows what is edited.
+ *   typing: boolean, statuses: any, open: (source: unknown) => void, note: string}} props  `typing` is whether the page
+ *   shows the edited values.
  */
 export function Framed({ subject, editing, address, typing, statuses, open, note }) {
   const frame = useRef(/** @type {HTMLIFrameElement | null} */ (null));
@@ -111,7 +113,7 @@ function Devices({ device, choose }) {
 }
 
 /**
- * Where a frame of a width is, made smaller where there is less room.
+ * A container for a frame with a certain width. The frame is scaled down if the container is narrower.
  * @param {{width: number, children?: any}} props
  */
 function Stage({ width, children }) {
@@ -134,7 +136,7 @@ function Stage({ width, children }) {
   </div>`;
 }
 
-/** The device that was chosen last in this browser. */
+/** Return the device that was last chosen in this browser. */
 function chosenDevice() {
   try {
     const kept = localStorage.getItem(KEY) ?? "";
@@ -149,6 +151,6 @@ function keepDevice(name) {
   try {
     localStorage.setItem(KEY, name);
   } catch {
-    // A browser that keeps nothing has it until the panel is opened again.
+    // If the browser can't store the choice, it is valid until the panel is closed.
   }
 }

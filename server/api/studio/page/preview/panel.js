@@ -1,4 +1,4 @@
-/** The panel that shows a document in the pages of the site, as it is and while it is written. */
+/** The panel with the preview of a document on the site's own pages, also while the document is being edited. */
 
 import { focusField } from "../form/focus.js";
 import { labelOf } from "../text.js";
@@ -59,7 +59,7 @@ export function Preview({ subject, editing }) {
 }
 
 /**
- * Show a field of the form beside the panel, or, where the panel covers it, in place of the panel.
+ * Show a field of the form. If the panel covers the form, close the panel.
  * @param {string[]} field
  */
 function showField(field) {

@@ -1,10 +1,10 @@
 /**
- * The script that the studio gives to a page in its preview (connection.js). It runs in that page, which is not the
- * studio's: it imports nothing, leaves no names behind, and talks to the window around it alone.
+ * The script that the studio sends to a previewed page (connection.js). It runs in a page that does not belong to the
+ * studio, so it imports nothing, defines no global names, and sends messages only to the surrounding window.
  *
- * It reads the marks in the page's texts (docs/preview.md), takes them out of what is seen, and notes on elements where
- * they come from, as `data-strapi-source`. It outlines what the pointer is on, says what was clicked twice, and shows
- * what is typed. When it is run again, the one before it ends.
+ * It reads the marks in the page's texts (docs/preview.md), hides them, and stores the source of each element in the
+ * attribute `data-strapi-source`. It outlines the elements under the pointer, reports double clicks, and shows text
+ * while it is typed. If the script is run again, the previous run is ended.
  */
 (/** @param {{parentOrigin: string, accent: string}} config */ function preview({ parentOrigin, accent }) {
   const SOURCE = "data-strapi-source";
@@ -18,12 +18,12 @@
   const own = /** @type {any} */ (window); // for the switches that pages written for the reference may set
   const colour = own.STRAPI_HIGHLIGHT_HOVER_COLOR ?? accent;
 
-  /** The text nodes that had marks, by their elements. @type {WeakMap<Element, Text>} */
+  /** The text nodes that contained marks, by element. @type {WeakMap<Element, Text>} */
   const texts = new WeakMap();
   const ending = new AbortController();
   const { signal } = ending;
 
-  /** The source in a mark, "" where it is none. @param {string} mark */
+  /** Return the source in a mark, or "" if it is not a valid mark. @param {string} mark */
   function decode(mark) {
     const digits = Array.from(mark.slice(4), (digit) => DIGITS.indexOf(digit)).join("");
     const codes = digits.match(/.{4}/g) ?? [];
@@ -34,7 +34,7 @@
     }
   }
 
-  /** A text without marks, and the source of the first of them. @param {string} text */
+  /** Return a text without marks, and the source in its first mark. @param {string} text */
   function read(text) {
     const marks = text.match(MARK);
     return marks ? { plain: text.replace(MARK, ""), source: decode(marks[0]) } : null;
@@ -57,7 +57,7 @@
     if (!found) return;
     element.setAttribute(name, found.plain);
     if (!found.source || !TELLING.includes(name) || element.hasAttribute(SOURCE)) return;
-    // The address of a file leads to the field of the file.
+    // The URL of a file refers to the field that contains the file.
     element.setAttribute(SOURCE, found.source.replace(/(^|&)path=([^&]*)\.url(?=&|$)/, "$1path=$2"));
   }
 
@@ -72,7 +72,7 @@
     }
   }
 
-  /** The element of a source that an event is at. @param {Event} event */
+  /** Return the element with a source at which an event occurred. @param {Event} event */
   const elementAt = (event) => {
     const at = event.composedPath().find((target) => target instanceof Element && target.hasAttribute(SOURCE));
     return /** @type {Element | undefined} */ (at);
@@ -81,13 +81,13 @@
   /** @param {Element} element */
   const sourceOf = (element) => element.getAttribute(SOURCE) ?? "";
 
-  /** All elements that come from the same field. @param {Element} element */
+  /** Return all elements that come from the same field. @param {Element} element */
   function sameField(element) {
     const source = sourceOf(element);
     return [...document.querySelectorAll(`[${SOURCE}]`)].filter((other) => sourceOf(other) === source);
   }
 
-  // What the pointer is on: a box around all that comes from the same field.
+  // The outline: a box around all elements from the same field as the element under the pointer.
 
   const box = document.createElement("div");
   box.setAttribute("aria-hidden", "true");
@@ -116,7 +116,7 @@
     outline();
   }
 
-  // A double click opens the field. One click on a link waits for the second, so that the page is not left.
+  // A double click opens the field. After a click on a link, wait for a second click before leaving the page.
 
   let waiting = 0;
   let passing = false;
@@ -151,7 +151,7 @@
     parent.postMessage({ type: "strapiFieldFocusIntent", payload }, parentOrigin);
   }
 
-  // What is edited, and what is typed.
+  // Messages from the studio: which field has the focus, and what is typed.
 
   /** @param {MessageEvent} event */
   function hear(event) {
@@ -161,7 +161,7 @@
     if (type === "strapiFieldFocus") focus(Object(payload));
   }
 
-  /** The elements of a field. @param {string} field @param {string} documentId */
+  /** Return the elements for a field. @param {string} field @param {string} documentId */
   function elementsOf(field, documentId) {
     return [...document.querySelectorAll(`[${SOURCE}]`)].filter((element) => {
       const source = new URLSearchParams(sourceOf(element));

@@ -1,4 +1,4 @@
-/** Where a text of a page comes from, as its mark says it: which document, and which field of its form. */
+/** The source of a text in the previewed page, read from the text's mark: the document, and the field in its form. */
 
 import { kindOf } from "../form/kinds.js";
 
@@ -7,14 +7,14 @@ const PATH = /^[\w-]+(\.[\w-]+)*$/;
 
 /**
  * @typedef {object} Source
- * @property {string} id  Of the document.
- * @property {string} model  The uid of its type, or of what the text is in: a component, or a file.
- * @property {string} locale  "" where the mark has none.
+ * @property {string} id  The id of the document.
+ * @property {string} model  The uid of the document's content type, or of the component or file that contains the text.
+ * @property {string} locale  The locale, or "" if the mark has none.
  * @property {string[]} path
  */
 
 /**
- * What a page says of a text, null where it can't be what a mark says: anybody may have written the page.
+ * Return the source that a page sends. Returns null if it is not valid, because anybody may have written the page.
  * @param {unknown} told
  * @returns {Source | null}
  */
@@ -27,8 +27,9 @@ export function readSource(told) {
 }
 
 /**
- * The path of the field that has what is at a path, null where the form has none: a text of a file, say, is in the
- * field of that file, one of `blocks` in that of them all.
+ * Return the path of the field that contains the value at a path, or null if there is none.
+ *
+ * For example, a text of a file is in the field with this file, and a text in `blocks` is in the field with all blocks.
  * @param {import("../model.js").Model} model
  * @param {Record<string, import("../model.js").Attribute>} attributes
  * @param {any} values

@@ -1,4 +1,4 @@
-/** The page of changes: what is in no commit of git yet, and a commit of what is chosen of it. */
+/** The page with uncommitted changes. Users can select changes and commit them. */
 
 import { ask } from "../api.js";
 import { useStudio } from "../context.js";
@@ -16,7 +16,7 @@ const COMMIT = "commit"; // the place of messages
 const ACTIONS = { create: "New", update: "Changed", delete: "Deleted", rename: "Renamed" };
 
 /**
- * @typedef {object} Changed  As GET /history/uncommitted has it.
+ * @typedef {object} Changed  A changed file, as returned by GET /history/uncommitted.
  * @property {string} path
  * @property {string | null} before
  * @property {keyof typeof ACTIONS} action
@@ -73,7 +73,10 @@ export function ChangesPage() {
   </div>`;
 }
 
-/** Where commits go, and when writes are committed by themselves. @param {any} meta */
+/**
+ * Return a note that names the branch for commits, and says when writes are committed automatically.
+ * @param {any} meta
+ */
 function noteOf({ branch, commit, pending }) {
   const where = branch ? `On ${branch}.` : "Not on a branch.";
   const when = { off: "Commit here or with git.", each: "Every save in the studio is committed immediately." };

@@ -1,4 +1,4 @@
-/** What differs in a file that is not committed: its lines, or the attributes where lines are not for the reader. */
+/** The changes in an uncommitted file. They are shown as lines or, if the user may not read the file, as attributes. */
 
 import { ask } from "../api.js";
 import { labelOf } from "../text.js";
@@ -24,7 +24,7 @@ export function Difference({ path, date }) {
   )}</pre>`;
 }
 
-/** The values of attributes that differ, as lines. @param {Record<string, any>} attributes */
+/** Return the changed values of attributes as lines. @param {Record<string, any>} attributes */
 function linesOf(attributes) {
   return Object.entries(attributes).flatMap(([name, { from, to, lines }]) => [
     `@@ ${labelOf(name)} @@`,

@@ -1,4 +1,4 @@
-/** Fixes all that is safe, after showing what that changes. */
+/** The button that applies all safe fixes, after showing what they change. */
 
 import { ask } from "../api.js";
 import { Dialog } from "../dialog.js";

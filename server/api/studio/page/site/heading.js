@@ -1,4 +1,6 @@
-/** The name of a page that is loaded when it is first shown: in the tab, and where a screen reader begins. */
+/**
+ * The heading of a page that is loaded when it is first shown: it sets the tab's title and the focus of screen readers.
+ */
 
 import { useEffect } from "../vendor/preact.js";
 

@@ -1,4 +1,4 @@
-/** The links to the pages about the site as a whole, with their counts; what one may not see is not there. */
+/** The links to the pages about the whole site, with counts. Pages that the user may not see are left out. */
 
 import { addressTo } from "../addresses.js";
 import { Link } from "../router.js";
@@ -10,7 +10,7 @@ import { html } from "../vendor/preact.js";
 const EVERY_MS = 20_000;
 const SHOWN_MS = 3_000; // of the page that is shown, as often as that itself
 
-/** The pages that whoever is here may see. @param {import("../model.js").Model} model */
+/** Return the pages that the user may see. @param {import("../model.js").Model} model */
 export function sitePages(model) {
   return [
     { name: "problems", label: "Problems", note: "Problems in files", may: model.allows("problems", "find") },
@@ -39,8 +39,8 @@ export function SiteLinks({ model, current }) {
 }
 
 /**
- * The number of entries that the server has at a path, "" for none; requested again and again.
- * @param {string} path  "" for nothing.
+ * Return the number of entries at a path of the API, or "" if there are none. It is requested at regular intervals.
+ * @param {string} path  The path, or "" to request nothing.
  * @param {number} everyMs
  */
 function useCount(path, everyMs) {

@@ -1,4 +1,4 @@
-/** The page of problems: what is wrong in the files of the site, by file, and what fixes it. */
+/** The page with problems in the site's files, by file, and buttons that fix them. */
 
 import { addressTo } from "../addresses.js";
 import { ask } from "../api.js";
@@ -25,7 +25,7 @@ const KINDS = [["", "All"], ["error", "Errors"], ["warning", "Warnings"]];
  */
 
 /**
- * @typedef {object} Problem  As GET /problems has it.
+ * @typedef {object} Problem  A problem, as returned by GET /problems.
  * @property {string} path
  * @property {number | null} line
  * @property {"error" | "warning"} severity
@@ -136,21 +136,22 @@ function File({ path, problems, model, fix }) {
   </section>`;
 }
 
-/** What is wrong, with the label of its field before it. @param {Problem} problem */
+/** Return a problem's message, preceded by the label of its field. @param {Problem} problem */
 function sentence({ message, attribute }) {
   const name = attribute && `${attribute}: `;
   if (!name || !message.startsWith(name)) return upper(message);
   return `${labelOf(attribute.split(".").at(-1) ?? "")}: ${message.slice(name.length)}`;
 }
 
-/** What to do, as a sentence. @param {string} fix */
+/** Return the advice on a problem as a sentence. @param {string} fix */
 const adviceOf = (fix) => (fix ? `${upper(fix)}${fix.endsWith("?") ? "" : "."}` : "");
 
 /** @param {string} text */
 const upper = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * The form of a problem's document, at its field; "" where no version of it can be served.
+ * Return the URL of the form with the problem's document, at its field. Returns "" if no version of the document can be
+ * served.
  * @param {import("../model.js").Model} model
  * @param {Problem} problem
  */

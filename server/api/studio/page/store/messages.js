@@ -1,15 +1,16 @@
-/** The store of messages: what was done, what went wrong, and what can be undone, each at its place on the page. */
+/** The store of messages: successes, errors, and changes that can be undone. Each message has a place on the page. */
 
 import { useEffect, useState } from "../vendor/preact.js";
 
 /**
  * @typedef {object} Message
- * @property {string} text  "" for none.
+ * @property {string} text  The text, or "" for no message.
  * @property {boolean} [isError]
- * @property {string[]} [undo]  The ids to undo what was done, in the order of its parts; none if it can't be undone.
+ * @property {string[]} [undo]  The ids with which the parts of the change can be undone, in order. It is empty if the
+ *   change can't be undone.
  */
 
-/** Places of which there is one. Others are named by the id of what they belong to. */
+/** Places that exist only once. Other places are named by the id of the element to which they belong. */
 export const BULK = "bulk";
 export const FORM = "form";
 export const PAGE = "page";
@@ -23,20 +24,20 @@ const messages = new Map();
 /** @type {Set<() => void>} */
 const listeners = new Set();
 
-/** The message at a place. @param {string} place */
+/** Return the message at a place. @param {string} place */
 export const messageAt = (place) => messages.get(place) ?? NONE;
 
-/** Show that something was done, or "" for nothing. @param {string} place @param {string} text */
+/** Show a success message, or "" to remove the message. @param {string} place @param {string} text */
 export const showNotice = (place, text) => show(place, { text });
 
-/** Show what went wrong. @param {string} place @param {string} text */
+/** Show an error message. @param {string} place @param {string} text */
 export const showError = (place, text) => show(place, { text, isError: true });
 
 /** @param {string} place */
 export const clearMessage = (place) => show(place, NONE);
 
 /**
- * Say what was done, and offer to undo it.
+ * Show what was changed, with a button to undo it.
  * @param {string} text
  * @param {string[]} undo
  */
@@ -51,7 +52,7 @@ function show(place, message) {
 }
 
 /**
- * The message at a place, while a component shows it; without that component, it is gone.
+ * Return the message at a place. When the component is removed, the message is deleted.
  * @param {string} place
  * @returns {Message}
  */

@@ -1,10 +1,11 @@
 /**
- * The store of requests for what pages show: what was asked, what is under way, and what was answered.
+ * The store of requests for data that pages show: pending requests and responses.
  *
- * - Components that ask for the same share one request. It is aborted when none of them is left.
- * - While a component asks for something else, it shows what it has.
- * - When the server comes back after an outage, everything that is shown is requested again.
- * - Some answers are kept after their page is left, so that Back shows them at once, and until something is written.
+ * - Components that request the same data share one request. It is aborted when all of them have been removed.
+ * - While a component requests other data, it continues to show the previous data.
+ * - When the server is reachable again after an outage, all shown data is requested again.
+ * - Some responses are kept after their page is left, so that the Back button shows them immediately. The next write
+ *   removes them.
  */
 
 import { whenBack } from "../connection/connection.js";
@@ -15,12 +16,12 @@ const MAX_KEPT = 20; // answers that no component shows
 /**
  * @typedef {object} Entry
  * @property {(signal: AbortSignal) => Promise<any>} load
- * @property {any} [value]  The last answer.
- * @property {any} [error]  Of the last request, if it failed.
+ * @property {any} [value]  The latest response.
+ * @property {any} [error]  The error of the latest request, if it failed.
  * @property {AbortController | null} underWay
- * @property {Promise<void>} ended  Resolves when the last request has ended.
- * @property {boolean} isContent  Whether a write of content may change the answer.
- * @property {Set<() => void>} listeners  Of the components that show it.
+ * @property {Promise<void>} ended  Resolves when the latest request has ended.
+ * @property {boolean} isContent  Whether a write to content may change the response.
+ * @property {Set<() => void>} listeners  The listeners of the components that show it.
  */
 
 /** @type {Map<string, Entry>} */
@@ -32,27 +33,27 @@ let lastNumber = 0;
 /**
  * @template T
  * @typedef {object} Requested
- * @property {T} [value]  The answer, or while another one is requested, the one before.
+ * @property {T} [value]  The response. While another one is being requested, this is the previous response.
  * @property {any} [error]
  * @property {boolean} loading
- * @property {() => Promise<void>} reload  Request it again, since the answer may have changed.
- * @property {() => Promise<void>} retry  Request it again, unless that is under way.
- * @property {(more: (value: T, signal: AbortSignal) => Promise<T>) => Promise<void>} extend  Replace the answer by
- *   one that is made of it.
+ * @property {() => Promise<void>} reload  Request the data again, because the response may have changed.
+ * @property {() => Promise<void>} retry  Request the data again, unless a request is pending.
+ * @property {(more: (value: T, signal: AbortSignal) => Promise<T>) => Promise<void>} extend  Replace the response with
+ *   one that is derived from it.
  */
 
 /**
  * @typedef {object} RequestOptions
- * @property {number} [delayMs]  How long to wait before the request, such as until the typing rests.
- * @property {number} [everyMs]  How often to request it again while the tab is shown.
- * @property {boolean} [isContent]  Whether to request it again after a write of content.
- * @property {boolean} [isKept]  Whether to keep the answer after the page is left.
+ * @property {number} [delayMs]  How long to wait before sending the request, for example until the user stops typing.
+ * @property {number} [everyMs]  The interval at which to send the request again while the tab is shown.
+ * @property {boolean} [isContent]  Whether to send the request again after a write to content.
+ * @property {boolean} [isKept]  Whether to keep the response after the page is left.
  */
 
 /**
- * Request something while a component is shown, and return what is known of the answer.
+ * Request data while a component is shown, and return the current state of the response.
  * @template T
- * @param {string} key  What is requested; "" for nothing. Equal keys are one request.
+ * @param {string} key  Identifies the request; "" means no request. Requests with equal keys are sent only once.
  * @param {(signal: AbortSignal) => Promise<T>} load
  * @param {RequestOptions} [options]
  * @returns {Requested<T>}
@@ -96,7 +97,7 @@ export function useRequest(key, load, { delayMs = 0, everyMs = 0, isContent = fa
 }
 
 /**
- * A list that is requested page by page, each added to those before.
+ * Return a list that is requested page by page. Each page is appended to the previous ones.
  * @template T
  * @param {string} key
  * @param {(page: number, signal: AbortSignal) => Promise<{items: T[], pages: number}>} loadPage
@@ -115,7 +116,7 @@ export function usePages(key, loadPage) {
 }
 
 /**
- * Return a key for values: equal texts are the same, objects only where they are one.
+ * Return a key for some values. Equal strings have the same key; objects only if they are identical.
  * @param {any[]} values
  */
 export function keyOf(...values) {
@@ -126,7 +127,7 @@ export function keyOf(...values) {
   }).join(" ");
 }
 
-/** Request again what a write may have changed, and forget such answers that no component shows. */
+/** Request data again that a write may have changed. Delete such responses if no component shows them. */
 export function reloadContent() {
   for (const [key, entry] of [...entries]) {
     if (!entry.isContent) continue;
@@ -144,7 +145,7 @@ function added(key, load) {
 }
 
 /**
- * What to show of a request that has ended. Without the server, what is shown stays until it is back.
+ * Return what to show after a request has ended. If the server is not reachable, the shown data stays.
  * @param {Entry} entry
  * @param {any} before  The value that is shown.
  */
@@ -164,7 +165,7 @@ function withEntry(key, act) {
 const retry = (entry) => (entry.underWay ? entry.ended : send(entry, entry.load));
 
 /**
- * Send a request, in place of one that is under way; resolves when it has ended, however it did.
+ * Send a request, replacing a pending one. Resolves when it has ended, whether or not it succeeded.
  * @param {Entry} entry
  * @param {Entry["load"]} load
  */
@@ -200,7 +201,7 @@ function leave(key, entry, isKept) {
 }
 
 /**
- * Request something again and again, and at once when the tab is shown again.
+ * Send a request at regular intervals, and immediately when the tab is shown again.
  * @param {string} key
  * @param {number} everyMs
  */

@@ -1,4 +1,4 @@
-/** The bar that says what was done last, and undoes it. */
+/** The bar with a message about the latest change, and a button to undo it. */
 
 import { ApiError, ask } from "../api.js";
 import { Icon } from "../icons.js";
@@ -6,14 +6,14 @@ import { UNDO, clearMessage, offerUndo, showError, useMessage } from "../store/m
 import { reloadContent } from "../store/requests.js";
 import { html, useEffect, useRef, useState } from "../vendor/preact.js";
 
-/** Has the server keep what a write replaces, so that it can be undone. */
+/** Makes the server store the files that a write replaces, so that the write can be undone. */
 export const UNDOABLE = { Prefer: "undo" };
 
 const FAILURE = "undo-failure"; // the place of messages
 
 /**
- * Undo the parts of a write, the last one first. Throws ApiError: what was undone until then stays so.
- * @param {string[]} ids  Those that are left are in it after that.
+ * Undo the parts of a write, the last part first. Throws ApiError; the parts that were already undone stay undone.
+ * @param {string[]} ids  The ids. Afterwards, it contains only those that have not been undone.
  */
 async function undoAll(ids) {
   while (ids.length) {
@@ -30,7 +30,7 @@ export function UndoBar() {
   const { text, undo: ids = [] } = message;
   useEffect(() => {
     clearMessage(FAILURE);
-    // What had the focus is gone with what was selected, or with the page.
+    // The focused element was removed together with the selection or the page.
     if (ids.length && document.activeElement === document.body) bar.current?.querySelector("button")?.focus();
   }, [message]);
   const undo = async () => {
@@ -43,7 +43,7 @@ export function UndoBar() {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const { status, message: reason } = error;
-      // Without the server, the button stays: the page says why nothing happens.
+      // If the server is not reachable, the button stays. The page shows a message about the connection.
       if (status !== 0) showError(FAILURE, status === 409 ? "Can't undo: the document has changed since." : reason);
     } finally {
       setBusy(false);
