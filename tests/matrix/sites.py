@@ -421,7 +421,6 @@ def two_kinds(_: frozenset[Group]) -> Sequence[int]:
 
 
 def every_kind(_: frozenset[Group]) -> Sequence[int]:
-    """Return all kinds of secrets."""
     return BASE, SAME_LENGTH, LONGER
 
 

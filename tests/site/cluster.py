@@ -87,7 +87,7 @@ class Cluster:
         return list(self._ask("samples", worker))
 
     def warnings(self, worker: int) -> list[str]:
-        """Return what a worker has logged."""
+        """Return the log output of a worker."""
         return list(self._ask("warnings", worker))
 
     def close(self) -> None:

@@ -97,7 +97,7 @@ def fill_disk(scene: "Scene", machine: Machine, chance: Chance) -> None:
 
 
 def set_clock(seconds: int) -> Fault:
-    """Return a fault that shifts the clock by some seconds for a short time."""
+    """Return a fault that shifts the clock by `seconds` for a short time."""
 
     def fault(scene: "Scene", machine: Machine, chance: Chance) -> None:
         assert scene.clock

@@ -255,7 +255,6 @@ class HandEditor:
         SAVES[number](self.machine.root / path, text)
 
     def commit(self) -> None:
-        """Commit the edits."""
         git(self.machine.root, "add", "content/hands")
         git(self.machine.root, "commit", "-qm", "Edit by hand", "--", "content/hands")
 
@@ -291,7 +290,6 @@ class Pusher(Editor):
     """A person who pulls, commits and pushes in another clone."""
 
     def run(self, stopped: threading.Event) -> None:
-        """Push until stopped."""
         while not stopped.wait(0.5 + self.random.random() * 1.5):
             self.push()
 
@@ -340,7 +338,6 @@ class Stream:
     last: str = ""
 
     def run(self, stopped: threading.Event) -> None:
-        """Read from the stream until stopped."""
         while not stopped.wait(0.2):
             with suppress(OSError, HTTPException, ValueError):
                 headers = {"Last_Event_ID": self.last} if self.last else {}

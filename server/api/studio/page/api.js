@@ -118,7 +118,8 @@ export function fileAddress(url) {
 }
 
 /**
- * Return the response to a request, and its body. Throws ApiError if the server is not reachable, also behind a proxy.
+ * Return the response to a request, and its body. Throws ApiError if the server is not reachable. With a
+ * proxy, the response then comes from the proxy.
  * @param {URL} url
  * @param {RequestInit} init
  * @param {(text: string) => any} parse

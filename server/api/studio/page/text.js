@@ -13,7 +13,6 @@ const UNITS = [["day", DAY_MS], ["hour", 3_600_000], ["minute", 60_000]];
 export const counted = (count) => numbers.format(count);
 
 /**
- * Return the title of a document.
  * @param {import("./model.js").Type} type
  * @param {any} document
  */

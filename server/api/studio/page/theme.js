@@ -3,7 +3,6 @@
 const KEY = "bifolio.theme";
 export const THEMES = ["system", "light", "dark"];
 
-/** Return the theme that the user has chosen. */
 export function chosenTheme() {
   try {
     const kept = localStorage.getItem(KEY) ?? "";

@@ -19,10 +19,7 @@ export function Theirs({ value, mine, label, choose }) {
   </div>`;
 }
 
-/**
- * Two values side by side.
- * @param {{left: [string, any], right: [string, any], show?: (value: any) => any}} props
- */
+/** @param {{left: [string, any], right: [string, any], show?: (value: any) => any}} props */
 export function Sides({ left, right, show = shown }) {
   return html`<div class="sides">
     ${[left, right].map(([title, value]) => html`<div class="side-by" key=${title}>

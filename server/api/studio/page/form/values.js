@@ -71,7 +71,6 @@ export function changedNames(base, values) {
 }
 
 /**
- * Return the values with the given names.
  * @param {Values} values
  * @param {string[]} names
  * @returns {Values}

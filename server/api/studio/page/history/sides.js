@@ -30,10 +30,7 @@ function Items({ parts }) {
   return html`<ul class="change-items">${parts.map((part, i) => html`<li key=${i}>${marked(part)}</li>`)}</ul>`;
 }
 
-/**
- * A text with marks.
- * @param {{parts: Part[], code: boolean}} props
- */
+/** @param {{parts: Part[], code: boolean}} props */
 export function Text({ parts, code }) {
   if (!parts.some(({ text }) => text)) return NOTHING;
   return html`<div class=${`change-text ${code ? "is-code" : ""}`}>

@@ -72,7 +72,7 @@ function grouped(versions) {
   });
 }
 
-/** Return the author of a version. @param {Version} version */
+/** @param {Version} version */
 export function whoOf({ action, commit, who }) {
   if (action === "now") return "Current version";
   return commit ? who || "Somebody" : "Not committed yet";

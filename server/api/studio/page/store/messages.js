@@ -30,7 +30,7 @@ export const messageAt = (place) => messages.get(place) ?? NONE;
 /** Show a success message, or "" to remove the message. @param {string} place @param {string} text */
 export const showNotice = (place, text) => show(place, { text });
 
-/** Show an error message. @param {string} place @param {string} text */
+/** @param {string} place @param {string} text */
 export const showError = (place, text) => show(place, { text, isError: true });
 
 /** @param {string} place */
