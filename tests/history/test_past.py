@@ -94,7 +94,7 @@ def serve(root: Path) -> Api:
 
 
 def serve_copy(root: Path, number: int = 0) -> Api:
-    """Serve a copy of a site that was made without its caches."""
+    """Copy a site without its caches, and serve the copy."""
     copy = root.with_name(f"again{number}")
     shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".bifolio"))
     return make(copy, {})

@@ -48,7 +48,7 @@ def converge(cluster: Cluster, record: Record, is_over: Callable[[], bool] | Non
 
 @dataclass(slots=True)
 class History:
-    """The commits of the remote's branch, oldest first, with the tokens that each commit wrote."""
+    """The commits of the remote's branch, oldest first, with the tokens that each of them contains."""
 
     commits: list[str] = field(default_factory=list)
     order: dict[str, int] = field(default_factory=dict)

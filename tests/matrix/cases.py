@@ -24,7 +24,7 @@ STUDIO = {"Sec-Fetch-Site": "same-origin", "Bifolio-Studio": "1"}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A request, and a function that prepares a twin for it.
+    """A request, and a function that prepares a twin site for it.
 
     The function's arguments are the twin, the sender's identity, and a number that no other case has.
     """

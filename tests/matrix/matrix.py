@@ -104,11 +104,11 @@ class Matrix:
         self._anonymous = 0  # the status of the response to the public
 
     def ask(self, request: Request) -> None:
-        """Send a request to every twin as every identity."""
+        """Send a request to every twin site as every identity."""
         self.ask_case(Case(request), restores=False)
 
     def ask_case(self, case: Case, *, restores: bool = True) -> None:
-        """Prepare every twin for a request, and send the request as every identity.
+        """Prepare every twin site for a request, and send the request as every identity.
 
         With `restores`, each twin is restored before each identity's request.
         """
@@ -144,7 +144,7 @@ class Matrix:
         )
 
     def restore(self) -> None:
-        """Undo the writes of all twins."""
+        """Undo all writes to all twin sites."""
         for family in self.families:
             for twin in family.twins:
                 twin.restore()

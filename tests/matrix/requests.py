@@ -228,7 +228,7 @@ _FORMS: Sequence[Mapping[str, str]] = (
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that is sent to each twin as each identity."""
+    """A request that is sent to each twin site as each identity (an actor with certain permissions)."""
 
     operation: str
     method: str

@@ -355,7 +355,7 @@ class Twin:
         self.written = False
 
     def list_commits(self) -> list[str]:
-        """Return the ids of all commits, in the same order in each twin."""
+        """Return the ids of all commits. The order is the same in each twin site."""
         self.commits = git(self.api.root, "rev-list", "--all", "--reverse", "--topo-order").split()
         return self.commits
 

@@ -76,7 +76,7 @@ def value(row: Mapping[str, Any], way: str, descending: bool) -> Any:
 
 
 def plainly(keys: list[tuple[str, str]]) -> list[str]:
-    """Return the names of ROWS in the expected order. Nulls come first if ascending; ties are in order of
+    """Sort ROWS in a simple way, and return their names. Nulls come first if ascending; ties are in order of
     creation.
     """
     names = list(ROWS)

@@ -393,7 +393,7 @@ def test_a_shallow_clone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("edited", [False, True])
 def test_a_process_is_killed_at_every_step(places: Places, edited: bool) -> None:
-    """After a process is killed, the next one completes or repeats its integration, and no edit is lost."""
+    """If a process is killed while it integrates commits, the next one finishes that. No edit is lost."""
     first, steps = places.head, 0
     for step in range(1 + SEED % STRIDE, 2000, STRIDE):
         git(places.root, "reset", "-q", "--hard", first)

@@ -118,8 +118,8 @@ export function fileAddress(url) {
 }
 
 /**
- * Return the response to a request, and its body. Throws ApiError if the server is not reachable. With a
- * proxy, the response then comes from the proxy.
+ * Return the response to a request, and its body. Throws ApiError if the server is not reachable, which a proxy
+ * reports as 502, 503 or 504.
  * @param {URL} url
  * @param {RequestInit} init
  * @param {(text: string) => any} parse

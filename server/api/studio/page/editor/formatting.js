@@ -127,7 +127,7 @@ export function fileText({ url, name, alternativeText, mime }) {
 }
 
 /**
- * Return an edit that replaces the selection with a text, and puts the cursor behind the text.
+ * Return an edit that replaces the selection with a text, and moves the cursor to its end.
  * @param {string} text
  * @returns {Edit}
  */

@@ -7,7 +7,7 @@ import { Annotation, EditorView } from "../vendor/codemirror.js";
 /**
  * @typedef {object} Place
  * @property {(text: string) => void} fill  Insert the text for which the place was reserved. It replaces the text that
- *   was selected there, if that has not changed. The cursor moves behind the inserted text if it is still at the place.
+ *   was selected there, if that has not changed. The cursor moves to the end of that text if it is still there.
  * @property {() => void} leave  Give the place up.
  */
 

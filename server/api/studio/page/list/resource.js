@@ -69,7 +69,7 @@
  * @property {string} usualSort
  * @property {boolean} isSingle  Whether there is at most one row, so that searching and sorting are not offered.
  * @property {string} emptyText  The text that is shown if there are no rows.
- * @property {(state: ListState) => string} placeNote  Return the text behind the number of rows, such as " in English".
+ * @property {(state: ListState) => string} placeNote  Return the text after the number of rows, such as " in English".
  * @property {(params?: URLSearchParams) => string} address  Return the URL of the list.
  * @property {(row: Row, state: ListState) => string} addressOf  Return the URL of a row's page, or "" if it has none.
  * @property {(state: ListState) => {label: string, to: string} | null} create  Return the link for creating a row.
