@@ -78,7 +78,7 @@ def _ask(api: Api) -> list[dict[str, object]]:
 
 def _overhear(api: Api) -> dict[str, object]:
     """Import by URL, and return the responses to the import's requests. Files are left out, because the
-    archive has them.
+    archive contains them.
     """
     heard: dict[str, object] = {}
 
