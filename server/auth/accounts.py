@@ -1,8 +1,10 @@
 """The accounts database for a site, and the site's API tokens.
 
-An API token consists of 256 random bits. It is shown only once, and the database stores only its SHA-256.
-When a token is revoked, the next request with this token is rejected. If the database is on PostgreSQL, this
-can take up to CACHE_TTL_S longer (`server.auth.identity_cache`).
+The secret string of an API token consists of 256 random bits. It is shown only once, when the token is
+created. The database stores only the string's SHA-256.
+
+After a token is revoked, requests with this token are rejected immediately. Only if the database is on
+PostgreSQL, the workers may accept the token for up to CACHE_TTL_S longer (`server.auth.identity_cache`).
 """
 
 import hashlib
@@ -36,9 +38,9 @@ log = logging.getLogger("bifolio")
 KINDS = ("full-access", "read-only", "custom")
 NAME = "the accounts database"
 _COLUMNS = "name, kind, permissions, created_at, expires_at"
-# Maximum numbers of connections for each process. A request needs a connection only for one or two
-# statements. The number for a database server is lower, because all workers on all machines share
-# PostgreSQL's own limit.
+# Maximum number of open connections in each process: for SQLite, and for a database server. A request needs
+# a connection only for one or two statements. The maximum for a database server is lower, because PostgreSQL
+# limits the connections from all workers on all machines together.
 MAX_CONNECTIONS, MAX_CONNECTIONS_TO_SERVER = 64, 15
 
 
@@ -83,8 +85,8 @@ class Accounts:
 
     @property
     def is_current(self) -> bool:
-        """Whether the database file that is open is still the file on disk. This is False if the file was
-        removed or replaced.
+        """Whether the open database file is still the file on disk. Returns False if the file was removed or
+        replaced.
         """
         return self.engine.is_current()
 
@@ -97,8 +99,8 @@ class Accounts:
     def create_token(
         self, name: str, kind: str, permissions: Iterable[str] = (), expires: timedelta | None = None
     ) -> str:
-        """Create a token and return its secret string. Raises SetupError if there is already a token with
-        this name.
+        """Create a token and return its secret string. Raises SetupError if a token with this name already
+        exists.
         """
         token = TOKEN_PREFIX + secrets.token_hex(32)
         ends = from_datetime(datetime.now(UTC) + expires) if expires else None
@@ -124,11 +126,11 @@ class Accounts:
         return bool(changed)
 
     def find_token(self, text: str, *, waits: bool = True) -> Token | None:
-        """Return the token with the given secret string. Returns None if there is no such token, or if it has
-        expired.
+        """Return the token with the given secret string. Returns None if there is no such token, or if the
+        token has expired.
 
-        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the token must be read from a
-        database server.
+        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
+        the token must be read from a database server.
         """
         token = self.known.get(_key(_hash(text)), self._read, waits=waits)
         return token if token and not token.expired else None
@@ -137,8 +139,8 @@ class Accounts:
     def changing(self) -> Iterator[tuple[Connection, list[str]]]:
         """Context manager: start a write transaction.
 
-        Yields the database connection and an empty list. The caller must append the cache keys of all changed
-        accounts to this list, so that they are invalidated.
+        Yields the database connection and an empty list. The caller must append the cache key of each changed
+        account to this list. After the transaction, the accounts in the list are removed from the caches.
         """
         changed: list[str] = []
         try:

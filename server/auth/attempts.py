@@ -1,8 +1,8 @@
-"""Limits on the number of login attempts, and of requests that send an email.
+"""Limits on the number of login attempts, and on the number of requests that send an email.
 
-Attempts are counted in the accounts database, which all processes share. Each limit is a token bucket, stored
-as one row that contains a time. Each attempt moves this time forward. If the time would then be more than
-`window_s` in the future, the attempt is rejected.
+Attempts are counted in the accounts database, which all processes share. Each limit is a token bucket. The
+bucket is stored as one row that contains a time, and each attempt moves this time forward. An attempt is
+rejected if it would move the time to more than `window_s` in the future.
 
 Each attempt is counted for three limits:
 
@@ -10,12 +10,13 @@ Each attempt is counted for three limits:
 - the limit for the account, from all network addresses
 - the limit for the network address, for all accounts
 
-For the first limit, the identifier as typed is used instead of the account. Otherwise, an attacker could find
-out which email address belongs to a user name.
+The first limit uses the identifier as typed instead of the account. Otherwise, an attacker could find out
+which email address belongs to a user name.
 
-An attacker must not be able to lock a user out. Therefore, the account's limit does not apply to a network
-address from which the user has logged in before. In addition, a device from which the user has logged in
-before has a few extra attempts, because the attacker may be using the same network address.
+An attacker must not be able to lock a user out by using up the account's limit. Therefore, this limit does
+not apply to a network address from which the user has logged in before. If the attacker shares the user's
+network address, the other two limits can still block the user. Therefore, a device from which the user has
+logged in before has a few extra attempts.
 """
 
 import hashlib
@@ -29,15 +30,15 @@ from server.auth.login_record import Attempt
 from server.bounded import network_of
 from server.database.engine import Connection, DuplicateError, Engine
 
-# After a login, its network address and device are known for this long.
+# For this long after a login, the user's network address and device are treated as known.
 KNOWN_TTL_S = 90 * 24 * 3600.0
-MAX_ATTEMPTS = 3  # Maximum number of tries if other processes insert the same row at the same time.
+MAX_ATTEMPTS = 3  # How often to try to insert a row that other processes insert at the same time.
 
 
 @dataclass(frozen=True, slots=True)
 class AttemptLimits:
-    """The maximum number of attempts for each limit. After a limit was reached, it takes `window_s` seconds
-    until all attempts are available again.
+    """The maximum number of attempts for each kind of limit. After a limit was reached, it takes `window_s`
+    seconds until all attempts are available again.
     """
 
     pair: int
@@ -51,7 +52,7 @@ LOGINS = AttemptLimits(pair=10, account=100, address=100, devices=5)
 MAILS = AttemptLimits(pair=5, account=20, address=50)
 
 
-# The keys for which an attempt was counted, with the limit of each key.
+# The keys under which an attempt was counted, with the maximum number of attempts for each key.
 Taken = Mapping[str, int]
 
 
@@ -65,8 +66,8 @@ class Attempts:
         self._engine, self._kind, self.limits = engine, kind, limits
 
     def take(self, attempt: Attempt) -> Taken | None:
-        """Count an attempt before it is made. Return the keys for which it was counted, with the limit of
-        each key. Returns None if a limit is reached.
+        """Count an attempt before it is made. Return the keys of the rows in which it was counted, with the
+        maximum number of attempts for each key. Returns None if a limit has been reached.
         """
         for _ in range(MAX_ATTEMPTS):
             with suppress(DuplicateError):  # Another process has just inserted the same row.
@@ -95,7 +96,7 @@ class Attempts:
     def succeeded(self, attempt: Attempt, taken: Taken | None = None) -> None:
         """Remove a successful attempt from the counts, and mark its network address and device as known.
 
-        `taken` is the result of `take` for this attempt.
+        `taken` is the value that `take` returned for this attempt.
         """
         keys = _Keys.of(self._kind, attempt)
         with self._engine.writing() as connection:
@@ -108,17 +109,18 @@ class Attempts:
                 _put(connection, key, key in rows, known_until=now + KNOWN_TTL_S)
 
     def _debts(self, counted: Taken, rows: Mapping[str, "_Row"], now: float) -> dict[str, float]:
-        """Return the time that each key's row will contain if the attempt is counted."""
+        """Return the time that the row of each key would contain after this attempt was counted."""
         return {
             key: max(rows[key].until if key in rows else 0.0, now) + self.limits.window_s / most
             for key, most in counted.items()
         }
 
     def _ways(self, keys: "_Keys", rows: Mapping[str, "_Row"], now: float) -> Iterator[Taken]:
-        """Yield the sets of keys for which the attempt can be counted. The set to try first comes first.
+        """Yield the sets of keys under which the attempt can be counted, in the order in which they should be
+        tried. The values are the maximum numbers of attempts.
 
-        A second set exists only if the device is known. It contains only the account's limit for known
-        devices.
+        The first set contains the usual limits. If the client's device is known, there is a second set. It
+        contains only the limit for attempts from the account's known devices.
         """
 
         def is_known(key: str) -> bool:
@@ -131,8 +133,11 @@ class Attempts:
 
 
 class _Keys(NamedTuple):
-    """The keys of the database rows for one attempt: four limits, the known network address, and the known
-    device. If the client sent no device id, the key for the device is "".
+    """The keys of the database rows for one attempt. The first four are the keys of the limits. `known` is
+    the key of the row that marks the network address as known, and `device` is the key of the row that marks
+    the device as known.
+
+    If the client sent no device id, `device` is "".
     """
 
     pair: str
@@ -162,10 +167,10 @@ class _Row(NamedTuple):
 
 
 def _begin(connection: Connection, keys: tuple[str, ...]) -> tuple[dict[str, _Row], float]:
-    """Lock the rows with the given keys, by updating them. Return the rows and the current time.
+    """Lock the rows with the given keys by updating them. Return these rows and the current time.
 
-    The time is read only after the rows were locked, so it is not earlier than a time that another process
-    has stored.
+    The clock is read only after the rows have been locked, so the returned time is not earlier than any time
+    that another process has stored in them.
     """
     began = time.time()
     connection.execute("DELETE FROM attempts WHERE until <= ? AND known_until <= ?", (began, began))
@@ -182,8 +187,8 @@ def _put(
     until: float | None = None,
     known_until: float | None = None,
 ) -> None:
-    """Store a row: update it if it exists (`there`), otherwise insert it. Columns whose argument is None are
-    not changed.
+    """Store a row: update it if it exists (`there` is True), otherwise insert it. If an argument is None, its
+    column keeps its value.
     """
     if there:
         statement = "UPDATE attempts SET until = coalesce(?, until), known_until = coalesce(?, known_until)"
@@ -194,7 +199,7 @@ def _put(
 
 
 def _hash(*parts: str) -> str:
-    """Return a fixed-length digest for use as a key. It does not reveal the account or the network
+    """Return a fixed-length digest for use as a key. The digest does not reveal the account or the network
     address.
     """
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The services for a site's accounts. All of them are opened together."""
+"""The services for a site's accounts, which are opened together."""
 
 import hmac
 from contextlib import suppress
@@ -57,10 +57,11 @@ def open_directory(
 
 
 def differs_from_last(accounts: Accounts, key: str) -> bool:
-    """Return whether the server that last opened these accounts used a different signing key. Store a digest
-    of the current key.
+    """Return whether the server that last opened these accounts used a different signing key, and store a
+    digest of the current key.
 
-    The key itself is not stored. Otherwise, anyone with a copy of the database could sign in as any user.
+    Only a digest is stored, because anyone who could read the key in a copy of the database could sign in as
+    any user.
     """
     mark = hmac.digest(key.encode(), accounts.site_id.encode(), "sha256").hex()
     with suppress(DuplicateError, UnavailableError), accounts.engine.writing() as connection:

@@ -4,18 +4,18 @@ from server.auth.permissions import Actor, may_find, subject_of
 from server.documents.path_rules import Claim
 from server.schema.model import Type
 
-# For these publication filters, the permission readDraft is required, because their results depend on drafts.
+# Values of `publicationFilter` whose results depend on drafts. They require the permission `readDraft`.
 DRAFT_REVEALING_FILTERS = ("modified", "unmodified")
 
 
 def may_read_drafts(actor: Actor, type_: Type) -> bool:
-    """Whether a content type has drafts, and the actor may read them."""
+    """Whether a content type has drafts and the actor may read these drafts."""
     return type_.draft_publish and has_draft_permission(actor, type_.uid)
 
 
 def has_draft_permission(actor: Actor, uid: str) -> bool:
-    """Whether the actor has the permission `readDraft` for a content type. The type may have no drafts, or
-    may have been deleted.
+    """Whether the actor has the permission `readDraft` for a content type, even if the content type has no
+    drafts or has been deleted.
     """
     return actor.may(subject_of(uid), "readDraft")
 
@@ -27,11 +27,10 @@ def may_see_all(actor: Actor, type_: Type) -> bool:
 
 def may_see_file(actor: Actor, claim: Claim) -> bool:
     """Whether the actor may see a document's file. The actor needs the permission `find` for the document's
-    content type.
+    content type. If the file may contain a draft, the actor also needs `readDraft`.
 
-    If the file may be a draft, the actor also needs `readDraft`. If the content type uses
-    `options.draftWhen`, this applies to all its files, because it depends on a file's content whether the
-    file is a draft.
+    If the content type uses `options.draftWhen`, the content of a file determines whether it is a draft. In
+    this case, the actor needs `readDraft` for all the type's files, because the content is not checked here.
     """
     drafted = claim.draft or (claim.type.draft_key is not None and claim.type.draft_publish)
     return may_find(actor, claim.type.uid) and (not drafted or may_read_drafts(actor, claim.type))

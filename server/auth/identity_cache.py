@@ -1,11 +1,11 @@
 """Cache for tokens, users and logins, which identify the caller of a request.
 
 If the accounts are in SQLite, an entry is valid until the next write to the database file. If they are on a
-database server, an entry is valid for CACHE_TTL_S, but not longer than until the server reports a change.
-While the database server is unavailable, entries can be used for OUTAGE_TTL_S.
+database server, an entry is valid for CACHE_TTL_S, or until the server reports that the account has changed.
+While the database server is unavailable, entries can be used for up to OUTAGE_TTL_S.
 
-Before a caller is rejected, the database is read. An outdated entry in the cache therefore never causes a
-rejection.
+An outdated entry never causes a valid request to be rejected, because the account is read from the database
+again before a request is rejected.
 """
 
 import threading
@@ -46,11 +46,11 @@ class CredentialCache:
     def get(
         self, key: str, read: Callable[[str], T | None], *, waits: bool = True, anew: bool = False
     ) -> T | None:
-        """Return the value for a key from the cache. If it is not in the cache, call `read` with the key. If
-        `anew` is True, `read` is always called.
+        """Return the cached value for a key. If there is none, or if `anew` is True, return the result of
+        `read`, which is called with the key.
 
-        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the value must be read from a
-        database server.
+        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
+        the value must be read from a database server.
         """
         if self._watch is not None:
             return self._get_unchanged(self._watch, key, read, anew=anew)
@@ -71,12 +71,12 @@ class CredentialCache:
         with self._lock:
             if value is None:
                 self._kept.remove(key)
-            elif before == self._forgotten:  # Otherwise the value may already be outdated.
+            elif before == self._forgotten:  # If the numbers differ, the value may already be outdated.
                 self._kept.put(key, _Kept(value, began))
         return value
 
     def forget(self, *keys: str) -> None:
-        """Remove the keys of values that have changed."""
+        """Remove the values with the given keys from the cache, because they have changed in the database."""
         with self._lock:
             self._forgotten += 1
             for key in keys:
@@ -95,8 +95,8 @@ class CredentialCache:
     def _get_unchanged(
         self, watch: Watch, key: str, read: Callable[[str], T | None], *, anew: bool
     ) -> T | None:
-        """Return the value for a key from the cache, or by calling `read`. All values are removed from the
-        cache after a write to the SQLite file.
+        """Return the value for a key from the cache, or call `read` if the cache does not contain it. If the
+        SQLite file was written since the last call, the cache is cleared first.
         """
         with self._lock:
             if watch.changed():

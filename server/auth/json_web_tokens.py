@@ -1,4 +1,4 @@
-"""JSON Web Tokens for users. If a user's password changes, all tokens of this user become invalid."""
+"""JSON Web Tokens for users. When a user's password changes, all of this user's tokens become invalid."""
 
 import time
 from datetime import datetime
@@ -26,17 +26,17 @@ class JsonWebTokens:
         self._key, self.lifetime_s, self._site_id, self._previous = key, lifetime_s, site_id, previous
 
     def token(self, user: User) -> str:
-        """Return a token for a user who has just signed in. It does not belong to a login that could be
-        ended.
+        """Return a token for a user who has just signed in. It is not connected to a login in the database,
+        so it can't be ended individually.
 
-        The token is valid until it expires, or until all sessions of the user are ended (for example by a
+        The token is valid until it expires, or until all of the user's sessions are ended (for example by a
         password change).
         """
         return self._encode({"id": user.id, "s": user.sessions}, time.time() + self.lifetime_s)
 
     def read(self, token: str) -> tuple[int, int] | None:
-        """Verify a token from `token`. Return the user id and the user's sessions number, or None if the
-        token is invalid.
+        """Verify a token that the method `token` has created. Return the user id and the user's `sessions`
+        number. Returns None if the token is invalid.
         """
         try:
             claims = self._decode(token, ("id", "s"))
@@ -50,7 +50,7 @@ class JsonWebTokens:
         return self._sign({"type": "access", "s": user.sessions}, login, expires)
 
     def read_access(self, token: str) -> tuple[int, int, str] | None:
-        """Verify an access token. Return the user id, the user's sessions number and the login id. Returns
+        """Verify an access token. Return the user id, the user's `sessions` number and the login id. Returns
         None if the token is invalid.
         """
         return self._read_login(token, "access")
@@ -60,24 +60,26 @@ class JsonWebTokens:
         return (int(claims["userId"]), int(claims["s"]), str(claims["sessionId"])) if claims else None
 
     def studio_token(self, user: User, login: Login) -> str:
-        """Return the token for the studio's cookie. It expires when the login expires."""
+        """Return the token for the studio's cookie. It expires at the login's `ends_at`, the latest time to
+        which the login can be renewed.
+        """
         expires = datetime.fromisoformat(login.ends_at).timestamp()
         return self._sign({"type": "studio", "s": user.sessions}, login, expires)
 
     def read_studio(self, token: str) -> tuple[int, int, str] | None:
-        """Verify a token from the studio's cookie. Return the user id, the user's sessions number and the
+        """Verify a token from the studio's cookie. Return the user id, the user's `sessions` number and the
         login id. Returns None if the token is invalid.
         """
         return self._read_login(token, "studio")
 
     def refresh_token(self, login: Login) -> str:
-        """Return a refresh token. It can be used once, to renew the login."""
+        """Return a refresh token. The client can use it only once, to renew the login."""
         expires = datetime.fromisoformat(login.expires_at).timestamp()
         return self._sign({"type": "refresh", "turn": login.turn}, login, expires)
 
     def read_refresh(self, token: str) -> tuple[str, int] | None:
-        """Verify a refresh token. Return the login id, and the number of times that the login has been
-        renewed (`turn`). Returns None if the token is invalid.
+        """Verify a refresh token. Return the login id, and the value that the login's `turn` had when the
+        token was created. Returns None if the token is invalid.
         """
         claims = self._claims(token, "refresh", ("turn",))
         return (str(claims["sessionId"]), int(claims["turn"])) if claims else None
@@ -86,8 +88,8 @@ class JsonWebTokens:
         return self._encode({"userId": str(login.user_id), "sessionId": login.id, **claims}, expires)
 
     def _claims(self, token: str, kind: str, more: tuple[str, ...]) -> dict[str, Any] | None:
-        """Verify a token of the given kind. Return its claims (the token's content), or None if the token is
-        invalid.
+        """Verify a token, which must be of the given kind. Return its claims (the token's content), or None
+        if the token is invalid.
         """
         try:
             claims = self._decode(token, ("userId", "sessionId", "type", *more))
@@ -100,7 +102,8 @@ class JsonWebTokens:
         return jwt.encode({**claims, **registered}, self._key, ALGORITHM)
 
     def _decode(self, token: str, required: tuple[str, ...]) -> dict[str, Any]:
-        """Verify a token. Return its claims (the token's content).
+        """Verify a token, and return its claims (the token's content). The token may have been signed with
+        the current or the previous key.
 
         Raises PyJWTError if the token is invalid, has expired, or was issued by another site.
         """

@@ -8,8 +8,10 @@ MIN_DEVICE_CHARS = 16  # A shorter device id is ignored in login attempts, becau
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login. It expires at `expires_at`. Each time it is renewed, this time moves forward, but not
-    beyond `ends_at`.
+    """A user's login. It expires at `expires_at`, unless it is renewed first. Each renewal moves `expires_at`
+    forward, but not beyond `ends_at`.
+
+    `turn` is the number of renewals. `sessions` is the user's `sessions` number at the time of the login.
     """
 
     id: str
@@ -26,10 +28,13 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A login attempt. It contains the account, the identifier as typed, and the client's network address.
+    """A login attempt.
 
-    `device` is the id that the client sent, or "". Identifiers that look alike have the same key, and are
-    treated as equal (`server.auth.user.name_key`).
+    - `account` identifies the user.
+    - `identifier` is the key of the user name or email address as typed. Names that look alike have the same
+      key, and are treated as equal (`server.auth.user.name_key`).
+    - `address` is the client's network address.
+    - `device` is the id that the client sent, or "".
     """
 
     account: str

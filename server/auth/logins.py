@@ -1,7 +1,7 @@
 """Logins that clients can renew with refresh tokens (setting `auth.refresh`).
 
-A login is a row in the accounts database. A renewal increments the row's `turn`, so the refresh token that
-was just used becomes invalid. If two requests send the same refresh token, only one of them succeeds.
+A login is a row in the accounts database. Each renewal increments the number `turn` in this row, which makes
+all earlier refresh tokens invalid. If two requests send the same refresh token, only one of them succeeds.
 """
 
 import secrets
@@ -26,8 +26,8 @@ class Logins:
     def begin(
         self, user: User, idle: timedelta, longest: timedelta, device_id: str | None, device_name: str | None
     ) -> Login:
-        """Create a login. It expires if it is not renewed for the duration `idle`. It ends after the duration
-        `longest`, even if it is renewed.
+        """Create a login. If the login is not renewed, it expires after the duration `idle`. Even if it is
+        renewed, it ends after the duration `longest`.
         """
         begins = datetime.now(UTC)
         at, ends = from_datetime(begins), from_datetime(begins + longest)
@@ -50,8 +50,8 @@ class Logins:
         return login
 
     def renew(self, login_id: str, turn: int, idle: timedelta) -> Login | None:
-        """Renew a login and return it. Returns None if the login has ended, or if the login has already been
-        renewed with the same `turn`.
+        """Renew a login and return it. Returns None if the login has ended, or if its `turn` is no longer the
+        given number because it has already been renewed.
         """
         login = self.get(login_id)
         if login is None or login.turn != turn:
@@ -63,18 +63,18 @@ class Logins:
         return self.get(login_id) if done else None
 
     def get(self, login_id: str) -> Login | None:
-        """Return a login, or None if it is no longer active. A login ends when the user is deleted or changes
-        the password.
+        """Return a login from the database, or None if the login is no longer active. A login ends when the
+        user is deleted or changes the password, for example.
         """
         found = self._find("id", login_id)
         return found[0] if found else None
 
     def known(self, login_id: str, *, waits: bool = True, anew: bool = False) -> Login | None:
-        """Return a login from the cache or the database, or None if it is no longer active. If `anew` is
-        True, the cache is not used.
+        """Return a login from the cache or the database, or None if the login is no longer active. If `anew`
+        is True, the login is always read from the database.
 
-        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the login must be read from a
-        database server.
+        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
+        the login must be read from a database server.
         """
         login = self._accounts.known.get(_key(login_id), self._read, waits=waits, anew=anew)
         return login if login and login.expires_at > now() else None

@@ -1,4 +1,4 @@
-"""Sending emails. If site.yaml contains no mail server, emails are written to the log instead."""
+"""Sending of emails. If site.yaml does not configure a mail server, emails are written to the log instead."""
 
 import logging
 import os
@@ -18,10 +18,10 @@ MAX_QUEUED_MAILS = 1000
 
 
 class Outbox:
-    """Background queue for functions that may send an email.
+    """Background queue of functions, each of which may send an email.
 
-    A response does not wait until the email has been sent. Its response time therefore does not reveal
-    whether an email is sent.
+    Responses are sent without waiting for these functions, so a client can't tell from the response time
+    whether an email was sent.
     """
 
     def __init__(self) -> None:
@@ -31,7 +31,7 @@ class Outbox:
 
     def put(self, job: Callable[[], object]) -> None:
         """Add a function to the queue. If MAX_QUEUED_MAILS functions are already waiting, log an error and
-        ignore this one.
+        discard the new function.
         """
         with self._lock:
             # The thread is started when it is first used, because threads do not survive a fork.
@@ -53,7 +53,9 @@ class Outbox:
 
 
 def send(settings: Settings, to: str, subject: str, text: str) -> bool:
-    """Send an email. If this fails, log the reason and return False."""
+    """Send an email, or write it to the log if no mail server is configured. If sending fails, log the reason
+    and return False. Otherwise return True.
+    """
     message = EmailMessage()
     message["From"], message["To"] = settings.mail.sender, to
     message["Subject"] = " ".join(subject.split())

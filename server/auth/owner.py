@@ -1,4 +1,4 @@
-"""Signing in as the owner, with one-time keys. Each key can be exchanged for a studio session."""
+"""Signing in as the owner with one-time keys, which can be exchanged for studio sessions."""
 
 import hashlib
 import secrets

@@ -1,7 +1,8 @@
-"""Files for the owner's studio sessions and one-time keys: their age, and the deletion of expired files.
+"""Functions for the files that store the owner's studio sessions and one-time keys. They return a file's age,
+and delete expired files.
 
-These functions are in a separate module so that the background job does not have to import the authentication
-libraries.
+These functions are in a separate module so that the background job that deletes expired files does not have
+to import the authentication libraries.
 """
 
 import time

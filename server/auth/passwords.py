@@ -1,7 +1,7 @@
 """Password hashing with argon2.
 
-Hashing or checking a password takes a tenth of a second and 64 MB of memory. In each process, therefore, only
-one password at a time is hashed or checked.
+Hashing or checking a password takes a tenth of a second and 64 MB of memory. Therefore, each process hashes
+or checks only one password at a time.
 """
 
 from argon2 import PasswordHasher
@@ -25,7 +25,9 @@ def hash_password(text: str) -> str:
 
 def check_password(kept: str | None, text: str) -> bool:
     """Whether a password matches a stored hash. If the hash is None, the result is False, but the check takes
-    the same time. Raises BusyError.
+    the same time as with a hash.
+
+    Raises BusyError if too many requests are waiting.
     """
     try:
         with _TURNS:
@@ -35,5 +37,5 @@ def check_password(kept: str | None, text: str) -> bool:
 
 
 def is_outdated(kept: str) -> bool:
-    """Whether a hash was created with the parameters of an older release, so that it should be replaced."""
+    """Whether a hash was created with an older release's parameters, and should therefore be replaced."""
     return _HASHER.check_needs_rehash(kept)

@@ -28,20 +28,27 @@ from server.schema.model import Attribute, Schema, Type
 def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = False) -> Query:
     """Return the query, restricted to the content that the actor may read (spec.md 4.5, 7.3).
 
-    - If the actor lacks the permission `find` for a content type, relations to this type are not populated.
-      Filtering or sorting by such a relation is an error.
-    - If the actor lacks `readDraft` for the queried type, it is an error to request its drafts or to compare
-      drafts with published versions.
-    - If the actor lacks `readDraft` for a populated type, its drafts are omitted. Comparing them with
-      published versions is an error.
-    - `own_draft`: whether the actor has just written the draft that the query reads. In this case, a missing
-      `readDraft` is not an error, but the response contains only ids.
+    If the actor lacks the permission `find` for a content type:
+
+    - Relations to this type are not populated.
+    - Filtering or sorting by such a relation is an error.
+
+    If the actor lacks the permission `readDraft` for a content type:
+
+    - Requesting drafts of this type is an error.
+    - Comparing this type's drafts with the published versions is an error, even if the query only populates
+      the type.
+    - If the query requests drafts of a different type and populates this type, the drafts of this type are
+      omitted.
+
+    If `own_draft` is True, the actor has just written the draft that the query reads. A missing `readDraft`
+    for this draft is then not an error, but the response contains only the draft's ids.
 
     Raises ForbiddenError, or the error for an unknown query key.
     """
     readable: set[str] = set()
     if own_draft and query.with_status and not may_read_drafts(actor, query.type):
-        # Otherwise, `with_status` would reveal whether a draft exists.
+        # With `with_status`, the response would reveal whether other drafts exist.
         query = query._replace(with_status=False)
     if query.draft or query.with_status or query.publication in DRAFT_REVEALING_FILTERS:
         readable = {t.uid for t in schema.content_types if may_read_drafts(actor, t)}
@@ -59,7 +66,9 @@ def narrow(query: Query, actor: Actor, schema: Schema, *, own_draft: bool = Fals
 
 
 def _check_compared(selection: Selection, actor: Actor, schema: Schema) -> None:
-    """Raise ForbiddenError if the query populates a content type whose drafts the actor may not read."""
+    """Raise ForbiddenError if the query populates a content type whose drafts the actor may not read. The
+    query compares drafts with published versions.
+    """
     for node in selection.populate:
         for uid, inner in node.selections.items():
             type_ = schema.types[uid]
@@ -82,7 +91,7 @@ def _narrow_selection(selection: Selection, actor: Actor, filters: str, sort: st
 
 def _narrow_node(node: Node, actor: Actor) -> Node | None:
     """Return a populated relation without the content types that the actor may not find. Returns None if no
-    type remains.
+    content type remains.
     """
     checked = node.attribute is None or node.attribute.type == "relation"
     left = {

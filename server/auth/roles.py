@@ -1,4 +1,4 @@
-"""The roles that are defined in site.yaml, in the form that the API returns."""
+"""The roles that are defined in site.yaml, as the API returns them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _DESCRIPTIONS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A role that is defined in site.yaml, in the form that the API returns."""
+    """A role that is defined in site.yaml, as the API returns it."""
 
     id: int
     type: str
@@ -50,9 +50,10 @@ def roles_of(settings: Settings) -> list[Role]:
 
 
 def role_named(settings: Settings, key: object) -> Role | None:
-    """Return the role to which a value in a request body refers. Returns None if there is no such role.
+    """Return the role that is specified by the value `key` in a request body. Returns None if there is no
+    such role.
 
-    `key` is the role's id, name or documentId. It may also be an object such as `{"connect": [{"id": 1}]}`.
+    `key` is the role's id, name or documentId. It can also be an object such as `{"connect": [{"id": 1}]}`.
     """
     if isinstance(key, dict):
         key = next((key[name] for name in ("connect", "set") if name in key), key)

@@ -1,7 +1,7 @@
 """The key that signs JSON Web Tokens.
 
 The key is read from the environment variable BIFOLIO_JWT_SECRET. If this variable is not set, the key is read
-from a file in .bifolio/, which is created when a server starts for the first time. After the key was
+from the file .bifolio/jwt.key, which is created when a server starts for the first time. After the key was
 replaced, tokens that were signed with the previous key remain valid for a grace period.
 """
 
@@ -21,13 +21,13 @@ KEY_VARIABLE = "BIFOLIO_JWT_SECRET"
 PREVIOUS_KEY_VARIABLE = "BIFOLIO_JWT_SECRET_PREVIOUS"
 MIN_KEY_CHARS = 32
 KEY_FILE = "jwt.key"
-# contains the key, and a line with the time of its expiry (Unix time in seconds)
+# This file contains the previous key, and a second line with the Unix time at which the key expires.
 PREVIOUS_KEY_FILE = "jwt.previous.key"
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousKey:
-    """The key that was used before the last replacement. It is used only to verify tokens, and only until
+    """The signing key that was used before the current one. It is used only to verify tokens, and only until
     `until_s` (Unix time).
     """
 
@@ -40,8 +40,10 @@ class PreviousKey:
 
 
 def session_key(root: Path) -> str:
-    """Return the signing key for the site at `root`. If there is none, create one. Raises SetupError if the
-    key can't be used.
+    """Return the signing key for the site at `root`. If neither the environment variable nor the key file
+    exists, create the file with a random key.
+
+    Raises SetupError if the key can't be read or is too short.
     """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
@@ -79,8 +81,12 @@ def _key_in(variable: str) -> str | None:
 
 
 def previous_key(root: Path) -> PreviousKey | None:
-    """Return the key that was used before the last replacement, or None if there is none or its grace period
-    has ended. Raises SetupError.
+    """Return the signing key that was used before the current one. Returns None if there is none, or if its
+    grace period has ended.
+
+    If the current key comes from an environment variable, the previous key comes from
+    BIFOLIO_JWT_SECRET_PREVIOUS, and remains valid as long as this variable is set. Raises SetupError if that
+    key is too short.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         given = _key_in(PREVIOUS_KEY_VARIABLE)
@@ -89,16 +95,17 @@ def previous_key(root: Path) -> PreviousKey | None:
         text, until = (state_folder(root) / PREVIOUS_KEY_FILE).read_text("utf-8").split()
         key = PreviousKey(text, float(until))
         return key if key.is_usable() and len(text) >= MIN_KEY_CHARS else None
-    # If the file is damaged, it is ignored. Tokens that were signed with the previous key then become invalid
-    # early.
+    # A damaged file is ignored. Tokens that were signed with the previous key are then invalid before the
+    # grace period ends.
     return None
 
 
 def rotate_key(root: Path, grace_s: float) -> None:
-    """Replace the signing key. Tokens signed with the old key remain valid for `grace_s` seconds. Raises
-    SetupError.
+    """Replace the signing key. Tokens that were signed with the old key remain valid for `grace_s` seconds.
 
-    The old key is saved first. Even if the replacement is interrupted, tokens therefore remain valid.
+    The old key is saved before the new key is stored. Tokens therefore remain valid even if the replacement
+    is interrupted. Raises SetupError if the key is set in an environment variable, or if a file can't be
+    written.
     """
     if os.environ.get(KEY_VARIABLE) is not None:
         fix = (
@@ -117,7 +124,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user who runs this process, or the user's numeric id if there is no name."""
+    """Return the name of the user account that runs this process. If it has no name, return its numeric id."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -6,10 +6,11 @@ from server.auth.user import name_key
 from server.database.engine import Connection
 
 # `logins`: logins that can be renewed (setting `auth.refresh`).
-# `attempts`: limits for attempts, and known network addresses and devices. Times are Unix times in seconds.
-# `site`: one row with the random id of this database. It is the issuer in users' JSON Web Tokens.
-# `session_keys`: one row with a digest of the signing key that a server last used.
-# `versions`: the number of changes to each table. Each write first increments it, which blocks other writes.
+# `attempts`: counts of login attempts, and known network addresses and devices. Times are Unix times.
+# `site`: one row with the random id of this database. Users' JSON Web Tokens contain it as their issuer.
+# `session_keys`: one row with a digest of the signing key, as used by the server that started most recently.
+# `versions`: the number of changes to a table. A write first increments this number, which blocks other
+# writes.
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS tokens (
     hash VARCHAR(64) NOT NULL PRIMARY KEY, name VARCHAR(200) NOT NULL UNIQUE, kind VARCHAR(20) NOT NULL,
@@ -38,12 +39,15 @@ CREATE INDEX IF NOT EXISTS ix_attempts_until ON attempts (until);
 CREATE UNIQUE INDEX IF NOT EXISTS users_name_key ON users (name_key);
 CREATE INDEX IF NOT EXISTS users_version ON users (version)
 """
-# Columns that were added after the first release. `complete` adds them to all tables, including new ones.
+# Columns of `users` that were added after the first release. They are missing in SCHEMA, so `complete` adds
+# them to new tables too.
 ADDED_USER_COLUMNS = {"name_key": "VARCHAR(200)", "version": "INTEGER NOT NULL DEFAULT 0"}
 
 
 def complete(connection: Connection) -> None:
-    """Add the columns that are missing in tables from older releases, and insert the initial rows."""
+    """Add the columns that are missing because an older release created the table, and insert the initial
+    rows.
+    """
     there = {column[0] for column in connection.execute("SELECT * FROM users LIMIT 0").description}
     for name, kind in ADDED_USER_COLUMNS.items():
         if name not in there:
@@ -56,8 +60,8 @@ def complete(connection: Connection) -> None:
 
 
 def _fill_keys(connection: Connection) -> None:
-    """Fill in the name keys that are missing. If several users would have the same key, only the oldest user
-    receives it.
+    """Store the key of each user name (`name_key`) for users that have none. If several users' names have the
+    same key, only the user with the lowest id receives it.
     """
     rows = connection.execute("SELECT id, username FROM users WHERE name_key IS NULL ORDER BY id").fetchall()
     for user_id, username in rows:

@@ -1,6 +1,6 @@
-"""The data class for users, and functions that validate, normalize and describe users.
+"""The data class for users, and functions that validate, normalize and describe user data.
 
-Users are read from and written to the database in `server.auth.users`.
+The module `server.auth.users` reads and writes users in the database.
 """
 
 import re
@@ -13,10 +13,10 @@ from server.documents.constraints import MAX_EMAIL_CHARS, is_email
 MIN_NAME_CHARS, MIN_PASSWORD_CHARS = 3, 6
 MAX_CHARS = {"username": 200, "email": MAX_EMAIL_CHARS}  # maximum lengths in the database columns
 DEFAULT_MAX_CHARS = 1024
-# Fields that a request body can set. Other keys are ignored, because clients often send complete users back.
+# Fields that a request body can change. Other keys are ignored, because clients often send back all fields.
 SETTABLE_FIELDS = ("username", "email", "password", "confirmed", "blocked", "role")
-OWN_FIELDS = ("username", "email")  # Fields that users can set in their own account.
-# Invisible characters (Unicode categories Cc, Cf, Zl and Zp), as the content of a [] in a regular expression.
+OWN_FIELDS = ("username", "email")  # Fields that users can change in their own account.
+# Invisible characters (Unicode categories Cc, Cf, Zl and Zp), for use inside [] in a regular expression.
 INVISIBLE_CHARS = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200f"
     r"\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user, without the password."""
+    """A user's data, without the password."""
 
     id: int
     document_id: str
@@ -47,8 +47,8 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The users that were changed after a given version of the table, the number of all users, and the
-    current version.
+    """The users that were created or changed after a given version of the table `users`, with the number of
+    all users and the table's current version.
     """
 
     users: list[User]
@@ -57,10 +57,10 @@ class Changes:
 
 
 def broken_rule(name: str, value: str, least: int = 1) -> str:
-    """Return the rule that a value for a field violates, such as "must be a valid email". Returns "" if the
-    value is valid.
+    """Return the rule that a field's value violates, such as "must be a valid email". Returns "" if the value
+    is valid. `name` is the field's name, and `least` is the minimum length.
 
-    The length is checked first, because the other checks are slow for long strings.
+    The maximum length is checked first, because the other checks are slow for long strings.
     """
     longest = MAX_CHARS.get(name, DEFAULT_MAX_CHARS)
     if len(value) > longest or (name == "username" and len(name_key(value)) > longest):
@@ -76,9 +76,10 @@ def broken_rule(name: str, value: str, least: int = 1) -> str:
 
 
 def _has_invisible(value: str) -> bool:
-    """Whether a name contains invisible characters, which could make it look like a different name.
+    """Whether a name contains invisible characters. With these characters, it could look like a different
+    name.
 
-    Joiners between letters are allowed, because some scripts need them.
+    Joiners between letters that are not ASCII are allowed, because some scripts need them.
     """
     return any(
         not (found[0] in _JOINERS and _is_letter(value[i - 1 : i]) and _is_letter(value[i + 1 : i + 2]))
@@ -108,7 +109,9 @@ def public_fields(user: User) -> dict[str, Any]:
 
 
 def plain_name(text: str) -> str:
-    """Return a user name as it is stored: without leading and trailing spaces, and NFC-normalized."""
+    """Return a user name in the form in which it is stored: without leading and trailing spaces, and
+    NFC-normalized.
+    """
     return unicodedata.normalize("NFC", text.strip())
 
 
@@ -120,7 +123,7 @@ def name_key(text: str) -> str:
 
 
 def plain_address(text: str) -> str:
-    """Return an email address as it is stored and compared: without leading and trailing spaces, and in lower
-    case.
+    """Return an email address in the form in which it is stored and compared: without leading and trailing
+    spaces, and in lower case.
     """
     return text.strip().lower()

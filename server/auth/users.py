@@ -1,9 +1,9 @@
-"""Users in the accounts database: their data, their passwords, and the codes that they receive by email.
+"""Users in the accounts database: their data, their passwords, and the codes that are sent to them by email.
 
-A JSON Web Token contains the `sessions` number of its user. When the password changes, the user's number is
-incremented, so older tokens become invalid.
+Each user has a number `sessions`, which is also part of the user's JSON Web Tokens. A password change
+increments this number, which makes all older tokens invalid.
 
-`version` counts the visible changes that all processes make to users.
+The `version` of the table increases with each visible change to a user, no matter which process makes it.
 """
 
 import hashlib
@@ -67,7 +67,9 @@ class Users:
 
     @property
     def version(self) -> int:
-        """A number that increases with each visible change to a user. It may come from a cache."""
+        """A number that increases with each visible change to a user. The returned value may come from a
+        cache.
+        """
         read = self._accounts.known.get(VERSION_KEY, self._read_version)
         return read.number if read else 0
 
@@ -79,7 +81,7 @@ class Users:
     def _changing(self, user_id: int | None = None) -> Iterator[Connection]:
         """Context manager: start a transaction that changes users, and increment the version.
 
-        `user_id` is the id of the user that will change, so that cached copies can be invalidated. For a new
+        `user_id` is the id of the user that will change, so the user is removed from the caches. For a new
         user, it is None.
         """
         with self._accounts.changing() as (connection, changed):
@@ -117,11 +119,11 @@ class Users:
         return _user(row) if row else None
 
     def known(self, user_id: int, *, waits: bool = True, anew: bool = False) -> User | None:
-        """Return the user with this id, from the cache or the database, or None if there is none. If `anew`
-        is True, the cache is not used.
+        """Return the user with this id from the cache or the database. Returns None if there is no such user.
+        If `anew` is True, the user is always read from the database.
 
-        Raises UnavailableError. Raises NeedsThreadPool if `waits` is False and the user must be read from a
-        database server.
+        Raises UnavailableError if the database can't be used. Raises NeedsThreadPool if `waits` is False and
+        the user must be read from a database server.
         """
         return self._accounts.known.get(_key(user_id), self._read, waits=waits, anew=anew)
 
@@ -129,7 +131,7 @@ class Users:
         return self.get(int(key.partition(" ")[2]))
 
     def named(self, identifier: str) -> User | None:
-        """Return the user with exactly this name or email address, or None if there is none."""
+        """Return the user with exactly this name or with this email address, or None if there is none."""
         row = self._find_row(identifier)
         return _user(row[1:]) if row else None
 
@@ -137,12 +139,12 @@ class Users:
         """Return the user with this name or email address, or None if there is none. Names that look alike
         are treated as equal.
 
-        If one user has this email address and another user has this name, the user with the email address is
+        If the string is one user's email address and another user's name, the user with the email address is
         returned.
         """
         name, email = plain_name(identifier), plain_address(identifier)
-        # In databases from older releases, two users' names may have the same key. In this case, only the
-        # older user has the key.
+        # In databases from older releases, the names of two users may look alike. In this case, only the
+        # older user's row contains the name key, so the name is compared too.
         statement = (
             f"{_SELECT} WHERE email = ? OR username = ? OR name_key = ?"
             " ORDER BY email = ? DESC, username = ? DESC"
@@ -153,8 +155,8 @@ class Users:
         return _user(row) if row else None
 
     def _find_row(self, identifier: str) -> Any:
-        """Return the password hash and the other columns for a user name or email address, or None. Names are
-        case-sensitive.
+        """Return the database row for a user name or email address: the password hash, then the other
+        columns. Returns None if there is no such user. User names are case-sensitive.
         """
         name, email = plain_name(identifier), plain_address(identifier)
         statement = (
@@ -199,7 +201,7 @@ class Users:
             return _user(made)
 
     def register(self, username: str, email: str, password: str, *, confirmed: bool) -> User:
-        """Create a user for someone who has filled in the registration form.
+        """Create a user from the data in a registration form.
 
         Raises TakenError if another user has the same name or email address. The error does not reveal which
         of the two is taken.
@@ -210,11 +212,13 @@ class Users:
             raise TakenError() from error
 
     def update(self, user_id: int, values: dict[str, Any]) -> User | None:
-        """Change columns of a user. Raises TakenError if another user has the same name or email address.
+        """Change columns of a user, and return the user. Returns None if there is no such user. Raises
+        TakenError if another user has the same name or email address.
 
-        The user's sessions are ended if the password changes or the user is blocked. If the email address
-        changes, all codes that were sent by email become invalid. If only the password changes, only the
-        reset codes become invalid.
+        - If the password changes, all of the user's sessions end, and the code for resetting the password
+          becomes invalid.
+        - If the user is blocked, all of the user's sessions end.
+        - If the email address changes, all codes that were sent by email become invalid.
         """
         changes: dict[str, Any] = {**values, "updated_at": now()}
         if "username" in changes:
@@ -227,7 +231,7 @@ class Users:
             # Hashing is slow, so it is done before the transaction starts.
             changes["password"] = hash_password(str(changes["password"]))
             changes["reset_hash"] = None
-        # When a user is blocked, the sessions end permanently. Unblocking the user does not restore them.
+        # If a blocked user is unblocked later, the old sessions remain ended.
         ends = bool(changes.get("password") or changes.get("blocked"))
         with self._changing(user_id) as connection:
             _refuse_taken(connection, user_id, changes)
@@ -245,7 +249,7 @@ class Users:
     def with_password(self, identifier: str, password: str) -> User | None:
         """Return the user with this name or email address, if the password is correct. Otherwise return None.
 
-        If the user does not exist, the check takes the same time.
+        The check takes the same time if there is no such user.
         """
         row = self._find_row(identifier)
         kept: str = row[0] or "" if row else ""
@@ -253,7 +257,7 @@ class Users:
             return None
         user = _user(row[1:])
         if is_outdated(kept):
-            with suppress(BusyError):  # If this fails, the next login tries again.
+            with suppress(BusyError):  # In this case, the next login tries again.
                 self._renew_hash(user.id, kept, hash_password(password))
         return user
 
@@ -272,8 +276,8 @@ class Users:
         return self._code(user, "reset_hash", RESET_CODE_TTL_HOURS)
 
     def spend_reset_code(self, code: str) -> User | None:
-        """Mark a reset code as used, and return its user. Returns None if the code is invalid or has
-        expired.
+        """Mark a code for resetting the password as used, and return its user. Returns None if the code is
+        invalid or has expired.
         """
         return self._spend(code, "reset_hash")
 
@@ -284,17 +288,17 @@ class Users:
         return self._code(user, "confirm_hash", CONFIRM_CODE_TTL_HOURS)
 
     def spend_confirm_code(self, code: str) -> User | None:
-        """Mark a confirmation code as used, and its user as confirmed.
+        """Mark a confirmation code as used, and the email address of its user as confirmed.
 
-        Returns the user from before this change. Returns None if the code is invalid or has expired.
+        Returns the user's data from before this change. Returns None if the code is invalid or has expired.
         """
         return self._spend(code, "confirm_hash", "confirmed = ?, ", True)
 
     def _code(self, user: User, column: str, hours: float) -> str:
-        """Create a code and store its hash in the given column of the user. The code ends with the time of
-        its expiry.
+        """Create a code, store its hash in the given column of the user, and return the code. The code ends
+        with the Unix time at which it expires.
 
-        The time can't be forged, because the hash depends on the whole code.
+        This time can't be forged, because the hash covers the whole code.
         """
         code = f"{secrets.token_urlsafe(32)}.{int(time.time() + hours * 3600)}"
         with self.engine.writing() as connection:
@@ -324,8 +328,10 @@ def _key(user_id: int) -> str:
 
 
 def _update(connection: Connection, changes: dict[str, Any], also: str, user_id: int) -> None:
-    """Update columns of a user. `also` is an additional assignment in SQL."""
-    # The names of columns become part of the SQL statement, so they must be known names.
+    """Update columns of a user. `also` is an additional SQL assignment such as `sessions = sessions + 1`, or
+    "".
+    """
+    # The column names become part of the SQL statement, so only known names are allowed.
     assert changes.keys() <= _CHANGEABLE_COLUMNS, changes.keys()
     parts = [*(f"{name} = ?" for name in changes), f"version = {_NUMBER}", *([also] if also else [])]
     connection.execute(f"UPDATE users SET {', '.join(parts)} WHERE id = ?", (*changes.values(), user_id))
@@ -334,8 +340,8 @@ def _update(connection: Connection, changes: dict[str, Any], also: str, user_id:
 def _refuse_taken(connection: Connection, user_id: int, row: dict[str, Any]) -> None:
     """Raise TakenError if another user has the same name or email address.
 
-    Users can sign in with either of the two. A name must therefore differ from the email addresses of all
-    other users, and an email address must differ from their names.
+    Because users can sign in with their name or their email address, a name must also differ from the email
+    addresses of all other users, and an email address must differ from all their names.
     """
     anywhere = "email IN (?, ?, ?) OR username IN (?, ?, ?) OR name_key IN (?, ?, ?)"
     statement = f"SELECT id FROM users WHERE id != ? AND ({anywhere})"
