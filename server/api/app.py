@@ -1,7 +1,7 @@
 """The Flask app, which contains the handlers for all operations except content reads.
 
-Content reads are handled without Flask, in `server.api.entrance`. `bifolio serve` starts faster because it
-imports this module only when a request needs a handler for the first time.
+Content reads are handled in `server.api.entrance`, without Flask. This module is imported only when a request
+needs one of its handlers for the first time, which makes `bifolio serve` start faster.
 """
 
 from collections.abc import Callable
@@ -66,9 +66,9 @@ _KEPT_HEADERS = ("Content-Range", "Retry-After")
 
 
 def create_app(site: Site, accounts: "Accounts") -> Flask:
-    """Return the Flask app for a loaded site, and import all handlers immediately.
+    """Return the Flask app for a loaded site. All handlers are imported immediately.
 
-    The app's `wsgi_app` is the `Entrance`, so it also handles content reads.
+    Because the app's `wsgi_app` is the `Entrance`, the app also handles content reads.
     """
     identities = Identities(site.root, site.state.settings, accounts)
     past = PastStates(site)
@@ -81,8 +81,8 @@ def create_app(site: Site, accounts: "Accounts") -> Flask:
 def handler(
     site: Site, identities: Identities, past: PastStates, watched: Watched
 ) -> Callable[[Environ], Answer]:
-    """Return a function that passes a request to the handler for its operation. Errors from the handler are
-    raised to the caller.
+    """Return a function that passes a request to the Flask handler for its operation and returns the
+    response. It raises the errors that the handler raises.
     """
     return partial(_handle, _make(site, identities, past, watched))
 
@@ -111,7 +111,7 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
     app = _App("bifolio", static_folder=None, template_folder=str(start_page.TEMPLATES))
     app.url_map.merge_slashes = False
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
-    # Errors from Flask's routing are raised, so they are handled like other errors.
+    # Flask's routing must raise its errors, so that they are handled like other errors.
     app.config["TRAP_HTTP_EXCEPTIONS"] = True
     writes = Writes(site, past, identities.signature)
     bucket = SiteBucket(site.root, site.image_cache.folder)
@@ -159,23 +159,22 @@ def _make(site: Site, identities: Identities, past: PastStates, watched: Watched
 
 
 def _converter(pattern: str) -> type[BaseConverter]:
-    """Return a werkzeug converter class for a variable in URL rules. `pattern` is the regular expression that
-    the variable must match.
+    """Return a werkzeug converter class for a variable in URL rules. The variable must match the regular
+    expression `pattern`.
     """
     return type("Converter", (BaseConverter,), {"regex": pattern, "part_isolating": True})
 
 
 def _answer_other_methods() -> Response | None:
-    """Respond to OPTIONS requests.
+    """Return the response to an OPTIONS request, or None for any other request.
 
-    For other requests, return None. If Flask has found no handler for the request, raise NotFoundError or
-    MethodNotAllowedError.
+    If Flask has found no handler for the request, raise NotFoundError or MethodNotAllowedError.
     """
     unmatched = isinstance(request.routing_exception, NotFound | MethodNotAllowed)
     if unmatched or request.method == "OPTIONS":
-        # This breaks a reference cycle: the request refers to the error, and the frames in its traceback
-        # refer to the request and its connection. Otherwise, the client's next request would wait until
-        # garbage collection.
+        # This breaks a reference cycle: the request refers to the error, and the frames in the error's
+        # traceback refer to the request and its connection. Without this line, the client's next request
+        # would wait until the garbage collector has freed the cycle.
         request.routing_exception = None
     if request.method == "OPTIONS":
         return Response(headers={"Allow": ", ".join(options_of(request))})
@@ -202,8 +201,8 @@ def _handle(app: Flask, environ: Environ) -> Answer:
 def _adapt(response: BaseResponse, environ: Environ) -> Answer:
     """Convert a Flask or werkzeug response into an Answer.
 
-    Unless the response is marked as `public` in its Cache-Control header, `Authorization` is added to the
-    Answer's `vary`. A streamed response keeps its headers for length, range and entity tag.
+    `Authorization` is added to the Answer's `vary`, unless the response's Cache-Control header begins with
+    `public`. If the response is streamed, the Answer contains its headers for length, range and entity tag.
     """
     control = response.headers.get("Cache-Control", "")
     vary = (*response.vary, *(() if control.startswith("public") else ("Authorization",)))
@@ -217,7 +216,7 @@ def _adapt(response: BaseResponse, environ: Environ) -> Answer:
 
 
 def _http_failure(error: HTTPException) -> Answer:
-    """Return the response for an error that werkzeug has raised, for example because of an invalid Range
+    """Return the response for an exception that werkzeug has raised, for example because of an invalid Range
     header.
     """
     status = error.code or 500

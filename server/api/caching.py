@@ -1,7 +1,7 @@
-"""Caches for responses, and for the entity tags of files. Each cache has a size limit in bytes.
+"""Caches for responses, and for the entity tags of files. The size of each cache is limited, in bytes.
 
-The key of a cached response contains everything that the response depends on, including the caller's
-permissions. A cached response is therefore never sent to a caller with different permissions.
+A cached response is never sent to a caller with different permissions, because the cache key contains
+everything that the response depends on, including the permissions.
 """
 
 import os
@@ -25,20 +25,21 @@ MAX_BYTES = 64 * 1024 * 1024
 MAX_PAST_BYTES = 16 * 1024 * 1024
 MAX_RESPONSE_BYTES = 4 * 1024 * 1024  # Responses with a larger body are not cached.
 MAX_QUERY_CHARS = 200  # If the query string is longer, the cache key contains only a digest of it.
-# Measured memory per cached response, in addition to its body, path and query string.
+# The memory that was measured for each cached response, in addition to its body, path and query string.
 ENTRY_OVERHEAD_BYTES = 1200
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-# The commit ("" for the current state), the path, the query string or a digest of it, the response format,
-# whether the request contains credentials, a digest of the permissions, and the content encoding.
+# A key contains, in this order: the commit ("" for the current state), the path, the query string or a digest
+# of it, the response format, whether the request contains credentials, a digest of the permissions, and the
+# content encoding.
 CacheKey = tuple[str, str, str | bytes, ResponseFormat, bool, bytes, str]
 
 
 class StateCache(Generic[K, V]):
-    """A cache for one state of the site. When the cache is used with a newer state whose content differs, all
-    entries are removed.
+    """A cache whose entries belong to one state of the site. When it is used with a newer state in which the
+    content has changed, all entries are removed.
     """
 
     def __init__(self, most: int, size: Callable[[K, V], int]) -> None:
@@ -52,8 +53,8 @@ class StateCache(Generic[K, V]):
         return self._current[1].bytes
 
     def of(self, state: State) -> Cache[K, V]:
-        """Return the cached entries for a state. Entries from an older state are removed first if the content
-        has changed since that state.
+        """Return the cached entries for a state. If the content has changed since the state for which the
+        cache was last used, all old entries are removed first.
         """
         current, cache = self._current
         if current is not state:
@@ -66,8 +67,8 @@ class StateCache(Generic[K, V]):
 class CachedAnswer(NamedTuple):
     """A cached response.
 
-    If the response contains users, `users` is the version of the user index from which they were read.
-    Otherwise `users` is None.
+    If the response contains users, `users` is the user index's version at the time when the response was
+    created. Otherwise `users` is None.
     """
 
     answer: Representation
@@ -81,17 +82,17 @@ def answer_cache(most: int = MAX_BYTES) -> StateCache[CacheKey, CachedAnswer]:
 
 
 def past_answer_cache(most: int = MAX_PAST_BYTES) -> Cache[CacheKey, CachedAnswer]:
-    """Return a new cache for responses from past commits. These responses never become outdated, because past
-    commits never change.
+    """Return a new cache for responses that read past commits. These responses never become outdated, because
+    past commits never change.
     """
     return Cache(most, _size)  # The cache saves 0.26 of the 0.38 ms for a list at a past commit.
 
 
 def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format: ResponseFormat) -> CacheKey:
-    """Return the key under which the response to a content read is cached. The key contains everything that
-    the response depends on, except the current state of the site.
+    """Return the cache key for the response to a content read. The key contains everything that the response
+    depends on, except for the site's current state.
 
-    The key contains the actor's permissions, but not the actor's identity. Actors with equal permissions
+    The key contains the actor's permissions, but not the actor's name. Actors with the same permissions
     therefore share cached responses.
     """
     query: str | bytes = environ.get("QUERY_STRING", "")
@@ -109,7 +110,9 @@ def key_of(environ: Environ, actor: Actor, commit: str = "", *, response_format:
 
 
 def access_digest(actor: Actor) -> bytes:
-    """Return a fixed-length digest of an actor's permissions. Equal permissions have equal digests."""
+    """Return a fixed-length digest of an actor's permissions. Two actors have the same digest if they have
+    the same permissions.
+    """
     return _access_digest(actor.everything, actor.reading, actor.permissions)
 
 
@@ -129,8 +132,8 @@ def _size(key: CacheKey, kept: CachedAnswer) -> int:
 # --- file tags ------------------------------------------------------------------------------------
 
 _CHUNK_BYTES = 1024 * 1024
-# A tag is not cached if the file was changed more recently than this: if the file changed again now, it could
-# still have the same timestamp.
+# A file's tag is cached only if the file's last change is longer ago than this. After a more recent change,
+# the file could change again and still have the same timestamp.
 _RACY_WINDOW_NS = 100_000_000
 # The size limit for the cache of file tags, and the size of one entry.
 _MAX_BYTES, _ENTRY_BYTES = 4 * 1024 * 1024, 400
@@ -143,8 +146,8 @@ _known: Cache[Seen, str] = Cache(_MAX_BYTES, lambda *_: _ENTRY_BYTES)
 def tag_of_file(file: IO[bytes]) -> str:
     """Return the entity tag for an open file, without quotes.
 
-    The tag is a hash of the file's content. If the file has not changed since the last call, the hash is not
-    computed again.
+    The tag is a hash of the file's content. It is computed again only if the file has changed since the last
+    call.
     """
     seen = _look_up(file)
     tag = _known.get(seen)

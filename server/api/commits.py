@@ -1,4 +1,4 @@
-"""Commit ids in HTTP headers: the request header Bifolio-After, and the response header Bifolio-Commit."""
+"""Commit ids in HTTP headers: `Bifolio-After` in requests, and `Bifolio-Commit` in responses."""
 
 import re
 import threading
@@ -20,16 +20,18 @@ from server.storage.git.refs import is_ancestor
 AFTER_KEY = "HTTP_BIFOLIO_AFTER"
 COMMIT_TIMEOUT_S = 2.0  # Maximum time that a request waits for a commit.
 MAX_WAITING_REQUESTS = 8  # Maximum number of requests that can wait for a commit, in each process.
-WAKE_INTERVAL_S = 0.5  # Minimum interval between two checks of the git remote that waiting requests trigger.
+WAKE_INTERVAL_S = 0.5  # Minimum time between two checks of the remote that waiting requests trigger.
 _POLL_INTERVAL_S = 0.02
-# The size limit for the cache of commits that are known to be served, and the size of one entry.
+# Size limit for the cache of commits that are known to be served, and the size of each entry, in bytes.
 _MAX_BYTES, _ENTRY_BYTES = 256 * 1024, 300
-PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # The commit id in both headers.
+PATTERN = "^[0-9a-fA-F]{7,64}(; changed)?$"  # Matches the value of both headers.
 _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Makes requests wait until the site serves a given commit. Thread-safe."""
+    """Makes a request wait until the site serves the commit in the request's Bifolio-After header.
+    Thread-safe.
+    """
 
     def __init__(self, site: Site, wake: Callable[[], None]) -> None:
         """`wake` is a function that triggers an immediate check for new commits on the git remote."""
@@ -40,12 +42,12 @@ class CommitWaiter:
         self._woken = 0.0
 
     def state_after(self, environ: Environ, state: State) -> State:
-        """Wait until the site serves the commit that is specified in the request's Bifolio-After header.
-        Return a state that includes this commit.
+        """Wait until the site serves the commit in the request's Bifolio-After header. Return a state that
+        includes this commit.
 
-        Raises ValidationError if the header is not a commit id. Raises BehindError if the commit is not
-        served within COMMIT_TIMEOUT_S, or if too many requests are already waiting. Can also raise
-        NeedsThreadPool and ClientGone.
+        Raises ValidationError if the header does not contain a commit id. Raises BehindError if the commit is
+        not served within COMMIT_TIMEOUT_S, or if too many requests are already waiting. Raises
+        NeedsThreadPool if the current thread must not wait, and ClientGone if the client has disconnected.
         """
         wanted = _read(environ[AFTER_KEY])
         if self._is_known(wanted, state.commit):
@@ -80,8 +82,8 @@ class CommitWaiter:
         return bool(commit) and (commit.startswith(wanted) or bool(self._there.get((commit, wanted))))
 
     def _is_there(self, wanted: str, commit: str) -> bool:
-        """Whether `commit` is identical to the commit `wanted`, or descends from it. `wanted` may be an
-        abbreviated commit id.
+        """Whether `commit` is the commit `wanted` or one of its descendants. `wanted` can be an abbreviated
+        commit id.
         """
         found = self._is_known(wanted, commit) or _is_in(self.site.root, wanted, commit)
         if found:
@@ -89,7 +91,7 @@ class CommitWaiter:
         return found
 
     def _wake(self) -> None:
-        """Trigger a check for new commits on the git remote, but not more often than every
+        """Trigger a check for new commits on the git remote, unless this process has done so in the last
         WAKE_INTERVAL_S.
         """
         if time.monotonic() - self._woken > WAKE_INTERVAL_S:
@@ -120,7 +122,7 @@ CHANGED_SUFFIX = "; changed"  # Added to the commit id if the served files have 
 # The response to a read of a full commit id never changes. But the caller's permissions may change, so shared
 # caches must not store the response.
 IMMUTABLE = ("Cache-Control", "private, max-age=31536000, immutable")
-# Responses with a file and one of these statuses contain an entity tag of their own.
+# With these statuses, the response to a read of a file already contains an entity tag in its headers.
 FILE_STATUSES = ("200", "206", "304")
 
 
@@ -128,8 +130,8 @@ FILE_STATUSES = ("200", "206", "304")
 class AnsweredCommit:
     """The past commit that a request reads.
 
-    - `lasting`: whether the request's URL will always refer to this commit
-    - `complete`: whether all resized variants (`formats`) of the pictures in this commit have already been
+    - `lasting`: whether the same URL will always refer to this commit
+    - `complete`: whether the resized variants (`formats`) of all pictures in this commit have already been
       created
     """
 
@@ -139,8 +141,8 @@ class AnsweredCommit:
 
 
 def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
-    """Return the response to a read of a past commit. If `commit` is both `lasting` and `complete`, the
-    response is marked as immutable. Errors and responses that must not be stored are never marked.
+    """Return the response to a request that reads a past commit. If `commit` is both `lasting` and
+    `complete`, the response is marked as immutable, unless it is an error or must not be stored.
     """
     if not (commit.lasting and commit.complete) or not (shown.etag or shown.status.startswith(FILE_STATUSES)):
         return shown
@@ -150,5 +152,5 @@ def as_of(commit: AnsweredCommit, shown: Representation) -> Representation:
 
 
 def commit_of(state: State) -> str:
-    """Return the value of the Bifolio-Commit header for a response from this state."""
+    """Return the value of the Bifolio-Commit header for a response that was created from this state."""
     return state.commit + CHANGED_SUFFIX if state.changed else state.commit

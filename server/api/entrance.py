@@ -1,8 +1,8 @@
 """The WSGI app, which receives every request and sends every response.
 
-Each request reads one state of the site. This state includes every write that any process had acknowledged
-when the request arrived. Content reads are handled and cached in this module, without Flask. All other
-requests are passed to a Flask handler, and this module sends the handler's response or error.
+Each request reads a single state of the site. This state includes all writes that any process had
+acknowledged before the request arrived. This module handles and caches content reads without Flask. It passes
+all other requests to a Flask handler, and sends the handler's response or an error response.
 """
 
 import re
@@ -82,21 +82,22 @@ from server.schema.model import Schema, Type
 from server.service.read import Params, Reader
 from server.site.site import Site, State
 
-# A function that counts a request from a client's address. It returns whether the request is within the rate
-# limit, and the rate limit headers.
+# A function that counts a request from the client with the given address. It returns whether the client is
+# still within the rate limit, and the rate limit headers.
 Count = Callable[[str], tuple[bool, tuple[Header, ...]]]
-# A function that responds to a request that is not a content read. It raises the errors from the handler.
+# A function that returns the response to a request that is not a content read. It raises the handler's
+# errors.
 Handle = Callable[[Environ], Answer]
-# The paths, except content reads, that are handled in this module, without Flask.
+# Paths of health checks. Like content reads, they are handled in this module, without Flask.
 LIVENESS_PATHS = frozenset(o.path for o in HEALTH.operations if o.runs_inline)
 WAITING_OPERATIONS = tuple(operation for operation in OPERATIONS if operation.waits)
 PREFLIGHT_VARY = ("Access-Control-Request-Headers",)
-# Makes browsers use only HTTPS for this site for one year.
+# With this header, browsers use only HTTPS for this site for one year.
 HSTS = ("Strict-Transport-Security", "max-age=31536000")
 # Longer query strings are parsed on a thread, because 300 filters in 13,000 characters take 17 ms.
 MAX_LOOP_QUERY_CHARS = 2000
 READ_ONLY_MESSAGE = "The site is read-only, because it is served as it was at commit {}"
-# Matches the parameter `at` in a raw query string, even if its letters are percent-encoded.
+# Matches the beginning of the parameter `at` in a raw query string, even if it is percent-encoded.
 AT_PARAMETER = re.compile(r"(?:^|&)(?:a|%61)(?:t|%74)(?:=|\[|%5B)", re.IGNORECASE)
 READ_VARY = ("Authorization", FORMAT, SOURCE_MAPS)
 COOKIE_VARY = ("Vary", "Cookie, Bifolio-Studio")
@@ -123,8 +124,8 @@ class Entrance:
         self.arrivals = CommitWaiter(site, partial(wake, site.root))
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        """Handle a request. If a key in `environ` forbids blocking the current thread, this can raise
-        NeedsThreadPool. It can also raise ClientGone.
+        """Handle a request. Raises NeedsThreadPool if the request may block, but `environ` forbids blocking
+        the current thread. Raises ClientGone if the client has disconnected.
         """
         state = self.site.state
         budget = UNLIMITED
@@ -181,8 +182,9 @@ class Entrance:
     def most_bytes(self, environ: Environ) -> int:
         """Return the size limit for a request's body, in bytes.
 
-        If the sender lacks the permission for the operation, the limit is only SMALL_BODY_BYTES. Raises
-        UnauthorizedError and ForbiddenError.
+        If the caller lacks the permission for the operation, the limit is only SMALL_BODY_BYTES. Raises
+        UnauthorizedError if the credentials are invalid, and ForbiddenError if the studio's cookie must not
+        be used.
         """
         state = self.site.current()
         if self.past.held:
@@ -205,10 +207,10 @@ class Entrance:
         )
 
     def may_query_accounts(self, environ: Environ) -> bool:
-        """Whether a request may have to wait for a remote accounts database.
+        """Whether a request may have to wait for an accounts database on a database server.
 
-        If the schema contains a relation to users, this is True for all content reads. The query has not been
-        parsed yet, so it could include this relation.
+        If the schema contains a relation to users, the result is True for all content reads. The query might
+        include such a relation, but has not been parsed yet.
         """
         state, path = self.site.state, environ["PATH_INFO"]
         if not is_server(state.settings.accounts):
@@ -218,10 +220,10 @@ class Entrance:
         return state.schema.knows_users and content_at(path, state.schema) is not None
 
     def _admit(self, environ: Environ, settings: Settings) -> tuple[bool, tuple[Header, ...]]:
-        """Apply the rate limit to a request. Returns whether the request may proceed, and the rate limit
-        headers.
+        """Apply the rate limit to a request. Returns whether the client is still within the rate limit, and
+        the rate limit headers.
 
-        If a request moves to another thread, it is not counted again.
+        Each request is counted only once, even if it moves to another thread and this method is called again.
         """
         if ADMITTED not in environ:
             if settings.api.trusted_proxies:
@@ -256,7 +258,7 @@ class Entrance:
 
     def _identify(self, environ: Environ, state: State) -> Actor:
         """Return the actor who sent a request. Raises UnauthorizedError, UnavailableError and
-        NeedsThreadPool.
+        NeedsThreadPool, as `Identities.identify` does.
         """
         credentials, waits = environ.get("HTTP_AUTHORIZATION", ""), IN_PLACE not in environ
         if ON_LOOP in environ and credentials and not self.identities.are_open:
@@ -265,11 +267,12 @@ class Entrance:
 
     def _past(self, environ: Environ, state: State) -> State:
         """Return the state that a request reads. If the request has the parameter `at`, this is the state at
-        the specified commit. Otherwise it is the state that the server serves (`_held`).
+        the specified commit. Otherwise it is the state that the server serves by default (`_held`).
 
-        Raises ForbiddenError, ValidationError, ConflictError and NeedsThreadPool.
+        Raises ForbiddenError, ValidationError and ConflictError. Raises NeedsThreadPool if the state must be
+        loaded, but the current thread must not be blocked.
         """
-        if COMMIT in environ:  # The parameter `at` was already resolved before the request moved to a thread.
+        if COMMIT in environ:  # `at` was resolved before the request moved to this thread.
             return self.past.answered(environ[COMMIT].id, state.settings)
         area, params = area_of(environ["PATH_INFO"]), parse_query(environ["QUERY_STRING"])
         name = params.get("at")
@@ -299,10 +302,10 @@ class Entrance:
         return past
 
     def _held(self, environ: Environ, state: State) -> State:
-        """Return the state that the server serves. Usually this is the current state. If the server was
-        started with `--at`, it is the state at that commit.
+        """Return the state that the server serves by default. Usually this is the current state. If the
+        server was started with `--at`, it is the state at the commit that was specified there.
 
-        Operations on the git repository itself always use the current state.
+        Operations on the git repository itself always read the current state.
         """
         held = self.past.held
         if held is None or area_of(environ["PATH_INFO"]).ignores_served_commit:
@@ -314,8 +317,8 @@ class Entrance:
         """Return the commit id for the value of the parameter `at`. Raises ForbiddenError if the actor may
         not read that commit.
 
-        Actors with the permission `history.read` may read any commit. Actors who may list branches, but don't
-        have this permission, may only read the latest commit of each branch.
+        Actors with the permission `history.read` may read any commit. Actors who only have `branch.find` may
+        read the latest commit of each branch, but no other commits.
         """
         if actor.may("history", "read"):
             return self.past.resolve(name)
@@ -325,7 +328,7 @@ class Entrance:
         return commit
 
     def _read(self, environ: Environ, state: State, type_: Type, document_id: str) -> Representation:
-        """Return the response to a content read. If possible, it is taken from the cache."""
+        """Return the response to a content read, from the cache if possible."""
         users = self.identities.user_index
         if IN_PLACE in environ and is_server(state.settings.accounts):
             users = _postpone
@@ -358,7 +361,7 @@ class Entrance:
             if wanted and not commit:
                 self._tell_rename(environ, reader, params, wanted, error)
             raise
-        if marked:  # Previews are not cached.
+        if marked:  # These responses are not cached, because only previews use them.
             body = mark(read.body, type_, state, environ[BUDGET])
             return _represent(Answer(body, cache_control=NO_STORE, vary=READ_VARY), environ, state)
         # Responses from past commits have no cache tags, because past commits never change.
@@ -371,10 +374,10 @@ class Entrance:
     def _tell_rename(
         self, environ: Environ, reader: Reader, params: Params, document_id: str, error: NotFoundError
     ) -> None:
-        """If a document was not found because it was renamed, add its new id to the NotFoundError.
+        """If a document was not found because it was renamed, add its new id to the details of the
+        NotFoundError. Nothing is added if the actor may not read the renamed document.
 
-        The new id is only added if the actor may read the renamed document. Raises NeedsThreadPool and
-        ClientGone.
+        Raises NeedsThreadPool and ClientGone.
         """
         with suppress(ApiError):
             if not self.renames.are_known(reader.state):
@@ -388,8 +391,8 @@ class Entrance:
 
 
 def _counter(rate: str, table: CountTable | None) -> Count | None:
-    """Return the function that counts a client's requests for the rate limit, or None if no rate limit is
-    set.
+    """Return a function that counts a client's requests for the rate limit. Returns None if no rate limit is
+    configured.
     """
     if not rate:
         return None
@@ -398,28 +401,28 @@ def _counter(rate: str, table: CountTable | None) -> Count | None:
 
 
 def _changes_site(environ: Environ) -> bool:
-    """Whether a request may change anything other than users and sessions."""
+    """Whether a request may write something other than users and sessions."""
     reads = environ["REQUEST_METHOD"] in (*READ_METHODS, "OPTIONS")
     return not reads and area_of(environ["PATH_INFO"]).writes_site
 
 
 def _wants_marks(environ: Environ, *, response_format: ResponseFormat) -> bool:
-    """Whether a client requests source maps (invisible characters in strings that specify where each string
-    is stored). The Strapi 4 response format does not support source maps.
+    """Whether a client requests source maps (see `server.api.source_maps`). They are not supported in the
+    Strapi 4 response format.
     """
     return environ.get("HTTP_STRAPI_ENCODE_SOURCE_MAPS") == "true" and response_format is ResponseFormat.V5
 
 
 def _postpone() -> NoReturn:
-    """Raise NeedsThreadPool. It is called instead of reading users from a remote accounts database, which may
-    block.
+    """Raise NeedsThreadPool. This function replaces the function that reads users from a remote accounts
+    database if the current thread must not be blocked.
     """
     raise NeedsThreadPool(accounts=True)
 
 
 def _leave_loop() -> NoReturn:
-    """Raise NeedsThreadPool. It is called on the event loop instead of updating the index of users, which
-    takes too long.
+    """Raise NeedsThreadPool. On the event loop, this function replaces the function that updates the index of
+    users, because the update takes too long.
     """
     raise NeedsThreadPool(long=True)
 

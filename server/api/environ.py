@@ -15,19 +15,21 @@ FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 fo
 # Keys in the WSGI environ: the state that the request reads, and the request's budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
 COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past state
-REFUSED = "bifolio.refused"  # an error raised while the body was received
-# The HTTP server sets these keys: whether the request must not block the current thread, whether the request
-# was moved to a thread pool because it is costly, and a function that returns whether the client has
-# disconnected.
+REFUSED = (
+    "bifolio.refused"  # the error with which the request must be rejected, because of its headers or its body
+)
+# The HTTP server sets these three keys. The first means that the request must not block the current thread.
+# The second means that the request was moved to a thread pool because it is costly. The third contains a
+# function that returns whether the client has disconnected.
 IN_PLACE, COSTLY, GONE = "bifolio.in_place", "bifolio.costly", "bifolio.gone"
-ON_LOOP = "bifolio.on_loop"  # the request runs on the event loop, so it blocks other requests
-NO_TURN = "bifolio.no_turn"  # the request must be rejected, because too many costly requests are waiting
-ACCOUNTS = "bifolio.accounts"  # the request may have to wait for the accounts database
+ON_LOOP = "bifolio.on_loop"  # set if the request runs on the event loop, where it blocks all other requests
+NO_TURN = "bifolio.no_turn"  # set if the request is rejected, because too many costly ones are waiting
+ACCOUNTS = "bifolio.accounts"  # set if the request may have to wait for the accounts database
 # The hub of event streams, and the client's address and port.
 STREAMS, CLIENT = "bifolio.streams", "bifolio.client"
-COOKIE_USED = "bifolio.cookie_used"  # the request was authenticated by the studio's cookie
+COOKIE_USED = "bifolio.cookie_used"  # set if the studio's cookie authenticated the request
 IDENTITIES = "bifolio.identities"  # the Identities used to authenticate the request
-# the result of counting the request for the rate limit, so that it is counted only once
+# the result of counting the request for the rate limit; it is stored so that the request is counted only once
 ADMITTED = "bifolio.admitted"
 
 
@@ -40,16 +42,16 @@ def parse_query(raw: str) -> dict[str, object]:
 
 
 def wsgi_text(raw: str) -> str:
-    """Decode a part of a path in a WSGI environ, where each character represents one byte."""
+    """Decode a path segment from a WSGI environ, in which each character represents one byte of UTF-8."""
     return raw if raw.isascii() else raw.encode("latin-1").decode(errors="replace")
 
 
 def believe_proxies(environ: dict[str, Any], trusted: tuple[str, ...]) -> None:
     """If a request comes from a trusted proxy, replace the client's address and the URL scheme in `environ`
-    by the values in the proxy's headers.
+    with the values from the proxy's headers.
 
-    The client's address is the last address in X-Forwarded-For that is not a trusted proxy. Earlier addresses
-    in this header are ignored, because clients can forge them.
+    The client's address is the last address in X-Forwarded-For that does not belong to a trusted proxy.
+    Earlier addresses in this header are ignored, because clients can forge them.
     """
     address = environ.get("REMOTE_ADDR", "")
     if not _is_in(address, trusted):
@@ -80,7 +82,7 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or IP address is a loopback address, which can only be reached from the same
+    """Whether a host name or IP address is a loopback address, which can be reached only from the same
     machine.
     """
     found = _address(host)
@@ -88,7 +90,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Parse an IP address. Return None if it is invalid. IPv6 addresses that represent an IPv4 address are
+    """Parse an IP address. Returns None if it is invalid. An IPv6 address that represents an IPv4 address is
     returned as IPv4.
     """
     try:
@@ -99,8 +101,8 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def response_format_of(environ: Mapping[str, Any], settings: Settings) -> ResponseFormat:
-    """Return the response format (Strapi 5 or Strapi 4) for a request. The header Strapi-Response-Format
-    selects it. If the header is missing, the site's setting is used (spec.md 4.4, 9).
+    """Return the response format (Strapi 5 or Strapi 4) for a request. It is taken from the request's header
+    Strapi-Response-Format or, if the header is missing, from the site's settings (spec.md 4.4, 9).
     """
     asked = environ.get("HTTP_STRAPI_RESPONSE_FORMAT")
     if asked is None:

@@ -1,4 +1,4 @@
-"""Error responses, which all have the same JSON format (docs/errors.md), and the headers for CORS."""
+"""Error responses, which all have the same JSON format (docs/errors.md), and CORS headers."""
 
 import json
 import logging
@@ -10,14 +10,14 @@ import orjson
 from server.api.response import Answer, Environ, Header
 from server.errors import ApiError, ContentCodingError, MethodNotAllowedError
 
-# Longer values in errors are truncated, because they may quote millions of characters from a request.
+# Longer values are truncated, because they may quote millions of characters from a request.
 MAX_QUOTED_CHARS = 2000
 log = logging.getLogger("bifolio")
 
 
 def failure(error: Exception) -> Answer:
-    """Return the response for an exception. If it is not an ApiError, it is logged, and the response has
-    status 500.
+    """Return the response for an exception. An exception that is not an ApiError is logged, and its response
+    has the status 500.
     """
     if isinstance(error, ApiError):
         return envelope(error.status, error.name, error.message, error.details, _headers(error))
@@ -67,12 +67,12 @@ _ANY_ORIGIN: tuple[Header, ...] = (("Access-Control-Allow-Origin", "*"), EXPOSED
 
 
 def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
-    """Return the CORS headers for a response to a web page from `origin`. If the request has no Origin
-    header, `origin` is "".
+    """Return the CORS headers for the response to a request from a web page. `origin` is the page's origin,
+    or "" if the request has no Origin header. `origins` is the setting `api.cors`.
 
-    If `origins` lists the page's origin, the page may send credentials. If `origins` contains `*`, every page
-    may read responses, but no page may send credentials. Shared caches can then send the same response to all
-    pages.
+    If `origins` contains the page's origin, the page may read the response and send credentials. If `origins`
+    contains `*`, all pages may read the response, but none of them may send credentials. In this case the
+    headers are the same for all pages, so shared caches can send the same response to all of them.
     """
     if "*" in origins:
         return _ANY_ORIGIN
@@ -82,15 +82,15 @@ def cors_headers(origins: tuple[str, ...], origin: str) -> tuple[Header, ...]:
 
 
 def cors_vary(origins: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of the request headers on which the CORS headers depend. They must be added to the
-    Vary header.
+    """Return the names of the request headers on which the CORS headers depend. The caller must list them in
+    the Vary header.
     """
     return ("Origin",) if origins and "*" not in origins else ()
 
 
 def preflight_headers(origins: tuple[str, ...], environ: Environ) -> tuple[Header, ...] | None:
-    """Return the CORS headers for the response to a preflight request. Return None if the request is not a
-    preflight request, or if its origin is not allowed.
+    """Return the CORS headers for the response to a preflight request. Returns None if the request is not a
+    preflight request, or if `origins` does not allow its origin.
     """
     origin, method = environ.get("HTTP_ORIGIN"), environ.get("HTTP_ACCESS_CONTROL_REQUEST_METHOD")
     if environ["REQUEST_METHOD"] != "OPTIONS" or not origin or not method:

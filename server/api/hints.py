@@ -1,4 +1,6 @@
-"""Hints in the server's log about rejected requests and ignored parameters. Each hint is logged only once."""
+"""Hints in the server's log about requests that were rejected and parameters that were ignored. Each hint is
+logged only once.
+"""
 
 import json
 import logging
@@ -15,7 +17,7 @@ from server.schema.spelling import suggestion
 
 MAX_SHOWN_CHARS = 40  # Longer parameter names are truncated in hints.
 _HASH_BYTES = 8
-# Parameters that other APIs use, each with the equivalent parameter in Bifolio.
+# Names of parameters in other APIs, each with the name of Bifolio's equivalent parameter.
 OTHER_NAMES: Mapping[str, str] = {
     "limit": "pagination[limit]",
     "start": "pagination[start]",
@@ -41,18 +43,18 @@ log = logging.getLogger("bifolio")
 class OnceLog:
     """A log that writes each message only once, even if several workers log the same message.
 
-    At most a fixed number of messages is written. All further messages are dropped.
+    It writes at most `most` different messages, and discards all further messages.
     """
 
     def __init__(self, most: int) -> None:
-        # digests of the keys that were logged; shared by forked processes
+        # digests of the keys of all logged messages, in memory that forked processes share
         self._logged = mmap.mmap(-1, most * _HASH_BYTES)
 
     def warn(self, key: str, message: Callable[[], str]) -> None:
-        """Log a message, unless a message with the same key has already been logged or the maximum number of
-        messages has been reached.
+        """Log a message as a warning. Do nothing if a message with the same key has already been logged, or
+        if the maximum number of messages has been reached.
 
-        `message` is a function that returns the message. It is only called if the message is logged.
+        `message` is a function that returns the message. It is called only if the message is logged.
         """
         wanted, unused = blake2b(key.encode(errors="replace"), digest_size=_HASH_BYTES).digest(), bytes(8)
         for at in range(0, len(self._logged), _HASH_BYTES):
@@ -76,8 +78,8 @@ class Hints:
     parameters: OnceLog = field(default_factory=lambda: OnceLog(32))
 
     def note_error(self, error: Exception) -> None:
-        """If a request was rejected because of a setting or a missing permission, log this setting or
-        permission.
+        """If a request was rejected because of a setting or a missing permission, log which setting or
+        permission it was.
         """
         if isinstance(error, NotAllowedBySettingError):
             self.settings.warn("", lambda: f"a request was rejected (logged only once): {error.message}")
@@ -85,9 +87,9 @@ class Hints:
             self._note_permission(error.actor, error.permission)
 
     def note_parameters(self, names: Iterable[str], settings: Settings) -> None:
-        """Log each query parameter of a content read that is unknown and was therefore ignored."""
+        """Log each query parameter of a content read that is unknown and is therefore ignored."""
         for name in names:
-            # If a client encodes `=`, the name contains the value too, which may be a secret.
+            # If a client percent-encodes `=`, the parsed name also contains the value, which may be a secret.
             name = name.partition("=")[0]
             older = name == "publicationState" and settings.api.format is ResponseFormat.V4
             if name not in WITH_EFFECT and not older:
@@ -110,8 +112,8 @@ class Hints:
 
 
 def _ignored(name: str) -> str:
-    """Return the hint for an ignored parameter, with a suggestion. This takes 20 µs, because it searches for
-    a parameter with a similar name.
+    """Return the hint for an ignored parameter. It suggests a parameter with a similar name. The search for
+    this parameter takes 20 µs.
     """
     meant = OTHER_NAMES.get(name)
     near = f'did you mean "{meant}"?' if meant else suggestion(name, WITH_EFFECT)

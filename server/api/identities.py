@@ -1,7 +1,7 @@
-"""Identification of the actor who sends a request: an API token, a signed-in user, or the public.
+"""Identification of the actor who sends a request: an API token, a signed-in user, the owner, or the public.
 
-The accounts database is opened when the first request needs it. If all requests to a worker are public, the
-worker never imports the code for tokens.
+The accounts database is opened only when a request needs it. A worker that receives only public requests
+never opens it, and never imports the code for accounts.
 """
 
 import logging
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("bifolio")
 
 NO_SCHEME_MESSAGE = "Write Bearer before the token: Authorization: Bearer bifolio_…"
-# authorization scheme for a token from the studio's cookie (server.api.studio.cookie)
+# the authorization scheme that `server.api.studio.cookie` uses internally for the token from the studio's
+# cookie
 COOKIE_SCHEME = "Studio"
 
 
@@ -42,27 +43,27 @@ class _Opened:
 
     @property
     def is_current(self) -> bool:
-        """Whether the open database file is still the file on disk. This is False if the file was removed or
+        """Whether the open database file is still the file on disk. Returns False if the file was removed or
         replaced.
         """
         return self.directory.accounts.is_current
 
 
 class Identities:
-    """The tokens, users and sessions of the site, which are used to identify actors. The users are also
-    available as documents.
+    """The site's tokens, users and sessions, which are used to identify actors. The users can also be read as
+    documents (`user_index`).
 
-    Thread-safe. Processes can't share a database connection, so each process must create its own `Identities`
-    after it was forked.
+    Thread-safe. Because processes can't share a database connection, each process must create its own
+    `Identities` after it was forked.
     """
 
     def __init__(
         self, root: Path, settings: Settings, accounts: "Accounts | None" = None, key: str = ""
     ) -> None:
-        """If the site's accounts are already open, pass them as `accounts`.
+        """If the accounts database is already open, pass it as `accounts`.
 
-        `key` is the key that signs session tokens. All processes of a server must use the same key, even if
-        the key file changes while the server is running.
+        `key` is the key that signs session tokens. It is passed so that all processes of a server use the
+        same key, even if the key file changes while the server is running.
         """
         self._root, self._settings, self._accounts, self._key = root, settings, accounts, key
         self._lock = RLock()
@@ -70,28 +71,30 @@ class Identities:
         self._outage = Outage(self._open, "the accounts database")
 
     def directory(self) -> "Directory":
-        """Return the directory of accounts. If necessary, open the accounts database first. Raises
-        UnavailableError.
+        """Return the services for the site's accounts. If the accounts database is not open yet, open it
+        first. Raises UnavailableError.
         """
         return self._current().directory
 
     def user_index(self) -> UserIndex:
-        """Return the index that contains the users as documents. Raises UnavailableError."""
+        """Return the index from which users are read as documents. Raises UnavailableError."""
         return self._current().user_index
 
     @property
     def are_open(self) -> bool:
-        """Whether the accounts database is already open. Opening it is slow."""
+        """Whether the accounts database is already open. If it is not, the first access will be slow."""
         return self._opened is not None
 
     @property
     def are_read_only(self) -> bool:
-        """Whether the accounts database is open, but its server has rejected a write as read-only."""
+        """Whether the accounts database is open, and its server has rejected a write as not allowed
+        (read-only).
+        """
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 
     def changed(self, key: str) -> None:
-        """Remove the account with this key from the cache. If `key` is "", mark all cached accounts as
+        """Remove the account with this cache key from the cache. If `key` is "", mark all cached accounts as
         outdated.
         """
         opened = self._opened
@@ -100,15 +103,15 @@ class Identities:
             known.forget(key) if key else known.expire()
 
     def _current(self) -> "_Opened":
-        """Return the open accounts. They are opened by the first call, and again after the database file was
-        replaced.
+        """Return the open accounts. If the accounts are not open yet, or if the database file was replaced,
+        open them first. Raises UnavailableError.
         """
         opened = self._opened
         if opened is not None and opened.is_current:
             return opened
         self._outage.check()
         with self._lock:
-            # While this thread was waiting for the lock, another thread may have failed to open the accounts.
+            # Another thread may have failed to open the accounts while this thread was waiting for the lock.
             self._outage.check()
             try:
                 return self._open()
@@ -120,8 +123,8 @@ class Identities:
                 raise UnavailableError() from error
 
     def _open(self) -> "_Opened":
-        """Return the accounts. If they are not open, or if the database file was replaced, open them. Raises
-        SetupError.
+        """Return the open accounts. If the accounts are not open yet, or if the database file was replaced,
+        open them first. Raises SetupError.
         """
         with self._lock:
             before = self._opened
@@ -149,10 +152,11 @@ class Identities:
         return self.directory().sessions
 
     def signature(self, actor: Actor) -> tuple[str, str]:
-        """Return an actor's name and email address for the author of a commit.
+        """Return the name and email address that identify an actor as the author of a commit.
 
-        For the owner, both are "", so git uses the author from its own configuration. For API tokens and the
-        public, only the email address is "".
+        For the owner, both are "", so the commit's author is the person in the setting `git.committer`. For
+        API tokens and the public, the email address is "", so the author has the email address from
+        `git.committer`.
         """
         if actor is OWNER:
             return "", ""
@@ -162,11 +166,13 @@ class Identities:
     def identify(
         self, authorization: str, settings: Settings, *, ended: bool = False, waits: bool = True
     ) -> Actor:
-        """Return the actor for the value of an Authorization header: an API token, a user, or the public.
+        """Return the actor who sent a request, given the value of its Authorization header. If the header
+        contains no token, the actor is the public.
 
         An unknown, expired or revoked token always raises UnauthorizedError, even if the public may send the
-        same request. If `ended` is True, a session that was ended by a password change is accepted too. If
-        `waits` is False, raises NeedsThreadPool instead of blocking.
+        same request. If `ended` is True, a user's token is accepted even if a password change has ended the
+        user's sessions. If `waits` is False, NeedsThreadPool is raised instead of waiting for a database
+        server.
         """
         scheme, _, credentials = authorization.partition(" ")
         text = credentials and credentials.strip()
@@ -188,10 +194,10 @@ class Identities:
         return token.actor()
 
     def _user_of(self, scheme: str, text: str, settings: Settings, *, ended: bool, waits: bool) -> Actor:
-        """Return the user identified by a JSON Web Token. Raises UnauthorizedError.
+        """Return the user to whom a JSON Web Token belongs. Raises UnauthorizedError.
 
-        If the token does not match the cached user, the user is read from the database again, because the
-        cache may be outdated. Only then is the token rejected.
+        If the token does not match the cached user, the cache may be outdated. The token is therefore
+        rejected only if it does not match the user in the database either.
         """
         by_login = scheme == COOKIE_SCHEME or settings.auth.refresh
         if not by_login:

@@ -10,7 +10,7 @@ T = TypeVar("T")
 class Lazy(Generic[T]):
     """A value that is created by the first call. All later calls return the same value. Thread-safe.
 
-    If an error is raised while the value is being created, the next call tries again.
+    If the creation raises an error, the next call tries again.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:

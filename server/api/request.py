@@ -41,7 +41,7 @@ JSON_TYPES = frozenset(
 
 
 def state_of(request: Request) -> State:
-    """Return the state that a request reads, as chosen in `server.api.entrance`."""
+    """Return the state that a request reads. It was chosen in `server.api.entrance`."""
     return cast(State, request.environ[STATE])
 
 
@@ -63,23 +63,23 @@ def parameters(request: Request) -> dict[str, object]:
 
 
 def prefers(request: Request, name: str) -> bool:
-    """Whether a request's Prefer header (RFC 7240) contains the preference `name`. The preference's value is
-    ignored.
-    """
+    """Whether a request's Prefer header (RFC 7240) contains the preference `name`. Its value is ignored."""
     stated = parse_list_header(request.headers.get("Prefer", ""))
     return any(name == one.partition(";")[0].partition("=")[0].strip().lower() for one in stated)
 
 
 def operation_of(request: Request) -> Operation:
-    """Return the operation that a request uses. Raises KeyError if there is none."""
+    """Return the operation to which a request was routed. Raises KeyError if the request was not routed to an
+    operation.
+    """
     return BY_ID[request.endpoint or ""]
 
 
 def options_of(request: Request) -> tuple[str, ...]:
-    """Return the methods for the `Allow` header: those that the request's path supports. Raises NotFoundError
-    if there are none.
+    """Return the HTTP methods that a request's path supports, for the `Allow` header.
 
-    Every path below /api supports at least OPTIONS.
+    For an unknown path below /api, only OPTIONS is returned. For any other unknown path, NotFoundError is
+    raised.
     """
     path = request.environ["PATH_INFO"]
     methods = methods_at(path, state_of(request).schema)
@@ -89,8 +89,8 @@ def options_of(request: Request) -> tuple[str, ...]:
 
 
 def not_found(request: Request) -> ApiError:
-    """Return the error for a request without a matching operation. Either the path is unknown, or it does not
-    support the method.
+    """Return the error for a request that matches no operation, because its path is unknown or does not
+    support its method.
     """
     allowed = options_of(request)
     if request.method in READ_METHODS and ("GET" in allowed or allowed == ("OPTIONS",)):
@@ -99,11 +99,11 @@ def not_found(request: Request) -> ApiError:
 
 
 def read_body(request: Request) -> object:
-    """Parse a request's body, which can be JSON or a form with names in bracket notation, such as
-    `data[title]`. Returns None if the body is empty or has a different media type.
+    """Parse a request's body, which can be JSON or a form whose fields have names in bracket notation, such
+    as `data[title]`. Returns None if the body is empty or has any other media type.
 
-    Raises PayloadTooLargeError if the body exceeds the operation's limit. Raises ValidationError if the body
-    is invalid or contains more values than `api.limits.values` allows.
+    Raises PayloadTooLargeError if the body exceeds the operation's size limit. Raises ValidationError if the
+    body is invalid or contains more values than `api.limits.values` allows.
     """
     most = operation_of(request).max_body or SMALL_BODY_BYTES
     form = request.mimetype == FORM
@@ -114,7 +114,7 @@ def read_body(request: Request) -> object:
     data = request.get_data(cache=False, parse_form_data=False)
     if not data.strip():
         return None
-    # Parsing a large body may be slow, so at most one large body is parsed at a time.
+    # Parsing a large body may be slow, so this acquires the mutex for costly requests.
     if len(data) > SMALL_BODY_BYTES:
         budget_of(request).take_turn()
     try:
@@ -134,22 +134,24 @@ def _read_json(text: str, request: Request) -> object:
 
 def answer(body: bytes, status: int = 200, cache_control: str = "") -> Response:
     """Return a response with a JSON body. `cache_control` is the value for the Cache-Control header. If it is
-    not given, `server.api.response` chooses a value.
+    "", `server.api.response` chooses a value.
     """
     headers = {"Cache-Control": cache_control} if cache_control else None
     return Response(body, status, headers, content_type=JSON)
 
 
 def answer_within(request: Request, value: object, cache_control: str = "") -> Response:
-    """Return a value as a JSON response. Raises LimitError if the JSON exceeds the request's budget."""
+    """Return a response with a value as its JSON body. Raises LimitError if the JSON exceeds the request's
+    budget.
+    """
     body = dumps(value)
     budget_of(request).write(len(body))
     return answer(body, cache_control=cache_control)
 
 
 def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -> Response:
-    """Add cache tags to a response. Nothing is added if cache tags are disabled, or if the request reads a
-    past commit.
+    """Add the Cache-Tag header to a response, and return the response. The header is not added if cache tags
+    are disabled, or if the request reads a past commit.
     """
     if state_of(request).settings.api.cache_tags and not commit_of(request):
         response.headers[CACHE_TAG] = header_value(tags)
@@ -157,18 +159,20 @@ def with_cache_tags(response: Response, request: Request, tags: Iterable[str]) -
 
 
 def identities_of(request: Request) -> Identities:
-    """Return the tokens, users and sessions that the server uses to identify actors."""
+    """Return the `Identities` with which the server identifies the actors who send requests."""
     return cast(Identities, request.environ[IDENTITIES])
 
 
 def actor_of(request: Request, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. For `ended` and the errors, see `Identities.identify`."""
+    """Return the actor who sent a request. For the parameter `ended` and the errors, see
+    `Identities.identify`.
+    """
     credentials, settings = request.headers.get("Authorization", ""), state_of(request).settings
     return identities_of(request).identify(credentials, settings, ended=ended)
 
 
 def require_permission(request: Request, subject: str, action: str, *, ended: bool = False) -> Actor:
-    """Return the actor who sent a request. Raises ForbiddenError if the actor may not perform the action on
+    """Return the actor who sent a request. Raises ForbiddenError if this actor may not perform the action on
     the subject.
     """
     actor = actor_of(request, ended=ended)
@@ -178,8 +182,8 @@ def require_permission(request: Request, subject: str, action: str, *, ended: bo
 
 
 def caller_of(request: Request) -> Caller:
-    """Return the `Caller` for a request, which contains the actor and everything that the request reads.
-    Raises UnauthorizedError and UnavailableError.
+    """Return the caller of a request, which is the actor together with the state, budget and other data for
+    this request. Raises UnauthorizedError and UnavailableError.
     """
     state = state_of(request)
     identities = identities_of(request)
@@ -189,7 +193,9 @@ def caller_of(request: Request) -> Caller:
 
 
 def tell_commit(response: Response, commit: str) -> Response:
-    """Add the Bifolio-Commit header to a response. Nothing is added if `commit` is ""."""
+    """Add the Bifolio-Commit header to a response, and return the response. If `commit` is "", the header is
+    not added.
+    """
     if commit:
         response.headers[COMMIT_HEADER] = commit
     return response

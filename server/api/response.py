@@ -1,8 +1,8 @@
 """Encoding and sending of HTTP responses.
 
-An `Answer` contains a response's content and its caching rules. `represent` encodes the answer for one
-client: it compresses the body, and adds the common headers and the entity tag. `send` passes the encoded
-response to the HTTP server. If the client already has the response, it sends status 304 instead.
+An `Answer` contains a response's content and its caching rules. `represent` encodes it for one client: it
+compresses the body, and adds the common headers and the entity tag. `send` passes the result to the HTTP
+server. If the client has already cached this response, `send` passes a response with the status 304 instead.
 """
 
 import gzip
@@ -25,8 +25,8 @@ JSON = "application/json; charset=utf-8"
 READ_METHODS = ("GET", "HEAD")
 CACHE_TAG = "Cache-Tag"  # the response header that contains cache tags (service.cache_tags)
 
-# Values for the Cache-Control header. With the first two, caches must revalidate the response before each
-# use.
+# Values for the Cache-Control header. The first two let caches store a response, but they must revalidate it
+# before each use.
 PUBLIC_REVALIDATE = "public, max-age=0, must-revalidate"
 PRIVATE_REVALIDATE = "private, no-cache"
 NO_STORE = "no-store"
@@ -36,22 +36,22 @@ SECURITY_HEADERS: tuple[Header, ...] = (
     ("Referrer-Policy", "no-referrer"),
     ("X-Frame-Options", "SAMEORIGIN"),
 )
-# The supported content encodings. The preferred one is first.
+# The supported content encodings. If a client allows several, the first of them is used.
 ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 4),
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
 MIN_COMPRESSED_BYTES = 1024  # Smaller bodies are not compressed.
-# Of larger bodies, at most one is compressed at a time, at a lower quality, which takes a third of the time.
+# Larger bodies are compressed one at a time, and at a lower quality, which takes a third of the time.
 FAST_COMPRESSION_BYTES = 256 * 1024
-# Larger bodies are compressed on a thread, because it takes a few milliseconds.
+# Larger bodies are compressed on a thread instead of the event loop, because it takes a few milliseconds.
 OFF_LOOP_COMPRESSION_BYTES = 64 * 1024
 QUICK_ENCODINGS: Mapping[str, Callable[[bytes], bytes]] = {
     "br": lambda body: in_brotli(body, 1),
     "gzip": lambda body: gzip.compress(body, 1, mtime=0),
 }
-# An encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would make
-# each start 25 ms slower.
+# Matches an encoding and its quality in an Accept-Encoding header. Importing werkzeug's parser instead would
+# delay each start by 25 ms.
 _CODING = re.compile(r"([^\s,;=]+)\s*(?:;\s*q\s*=\s*([01](?:\.[0-9]*)?))?\s*(?:,|$)")
 # Accept-Encoding headers are truncated to this length. Known clients send about 30 characters.
 MAX_ACCEPT_CHARS = 200
@@ -63,12 +63,12 @@ BODY_HEADERS = ("Content-Type", "Content-Length", "Content-Encoding")
 class Answer(NamedTuple):
     """A response before it is encoded for a client.
 
-    - `body`: the complete body, or an iterable that yields parts of the body. Parts are sent without
-      compression.
+    - `body`: the complete body, or an iterable that yields the body in parts. Bodies in parts are not
+      compressed.
     - `etag`: the entity tag. If it is "", `represent` computes one.
-    - `cache_control`: PUBLIC_REVALIDATE, PRIVATE_REVALIDATE, NO_STORE, or any other value for the
-      Cache-Control header. If it is "", `represent` chooses a value.
-    - `vary`: the request headers on which the response depends
+    - `cache_control`: the value for the Cache-Control header, such as PUBLIC_REVALIDATE, PRIVATE_REVALIDATE
+      or NO_STORE. If it is "", `represent` chooses a value.
+    - `vary`: the names of the request headers on which the response depends
     """
 
     body: bytes | Iterable[bytes]
@@ -84,7 +84,7 @@ class Representation(NamedTuple):
     """A response that is encoded for one client. If `etag` is not "", `send` compares it with the request's
     If-None-Match header.
 
-    `body` is empty if the client needs only the headers and compressing the body would take long.
+    If compressing the body would take long but the client needs only the headers, `body` is empty.
     """
 
     status: str
@@ -101,9 +101,9 @@ def without(headers: Iterable[Header], *names: str) -> tuple[Header, ...]:
 def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> Representation:
     """Encode a response for the client that sent the request.
 
-    If the response to a successful read has no entity tag, the tag is computed from the bytes of the body.
-    The headers in `vary` are added to those in the answer's own `vary`. If a large body must be compressed,
-    this can raise BusyError or NeedsThreadPool.
+    If the response to a successful read has no entity tag, the tag is computed from the body. The header
+    names in `vary` are added to the answer's own `vary`. Raises BusyError or NeedsThreadPool if a large body
+    must be compressed, but this is not possible now.
     """
     body, etag = answer.body if answer.status != 204 else b"", answer.etag
     read = answer.status == 200 and environ["REQUEST_METHOD"] in READ_METHODS
@@ -126,8 +126,8 @@ def represent(answer: Answer, environ: Environ, vary: tuple[str, ...] = ()) -> R
 def send(
     shown: Representation, environ: Environ, start_response: StartResponse, more: Iterable[Header] = ()
 ) -> Iterable[bytes]:
-    """Send a response. If the client already has the response, send status 304 without a body instead. `more`
-    contains additional headers.
+    """Send a response with the additional headers `more`. If the client has already cached this response,
+    send the status 304 without a body instead.
     """
     known = environ.get("HTTP_IF_NONE_MATCH")
     if known and shown.etag and matches(known, shown.etag):
@@ -140,8 +140,8 @@ def send(
 
 
 def encoding_for(environ: Environ) -> str:
-    """Return the preferred content encoding among those that the Accept-Encoding header allows. Returns "" if
-    the body must not be compressed.
+    """Return the best supported content encoding that the request's Accept-Encoding header allows. Returns ""
+    if the header does not allow compression.
     """
     accepted = environ.get("HTTP_ACCEPT_ENCODING")
     return _encoding_for(accepted[:MAX_ACCEPT_CHARS]) if accepted else ""
@@ -161,18 +161,18 @@ def _encoding_for(accepted: str) -> str:
 
 
 def matches(known: str, etag: str) -> bool:
-    """Whether an If-None-Match header contains an entity tag. The content encoding at the end of each tag in
-    the header is ignored.
+    """Whether an If-None-Match header contains an entity tag. A tag in the header also matches if it ends
+    with a content encoding, such as `"abc-br"`.
     """
     if known.strip() == "*":
         return True
-    # Because the tag includes quotes, it can be found in a list by a simple search. Splitting a long list
-    # would take 10 ms.
+    # The header can be a list of tags. It is not split, because this would take 10 ms for a long list. A
+    # string search is sufficient, because the tag includes its quotes.
     return etag in known or any(f'{etag[:-1]}-{encoding}"' in known for encoding in ENCODINGS)
 
 
 def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
-    """Return a Vary header with these names, but without duplicates. If there are no names, return no
+    """Return a Vary header that lists these names without duplicates. If there are no names, return no
     header.
     """
     return (("Vary", ", ".join(dict.fromkeys(names))),) if names else ()
@@ -181,8 +181,8 @@ def _vary(names: tuple[str, ...]) -> tuple[Header, ...]:
 def _cache_control(answer: Answer, environ: Environ) -> str:
     """Return the value for a response's Cache-Control header.
 
-    If the answer specifies no value, the response to a successful read is private if the request contains
-    credentials, and public otherwise. All other responses must not be stored.
+    If the answer does not specify a value, the response to a successful read is private if the request
+    contains credentials, and public otherwise. All other responses must not be stored.
     """
     if answer.cache_control:
         return answer.cache_control
@@ -194,15 +194,15 @@ def _cache_control(answer: Answer, environ: Environ) -> str:
 def _worthwhile(encoding: str, size: int, *, read: bool) -> str:
     """Return the encoding for a body of this size, or "" if the body should not be compressed.
 
-    Large bodies are compressed only in responses to reads. Compression of a large body may have to wait or
-    may fail, but a write has already been completed at this point.
+    Large bodies are compressed only in responses to reads, because their compression may have to wait or may
+    fail. After a write, the compression must not fail, because the change has already been saved.
     """
     return encoding if size >= MIN_COMPRESSED_BYTES and (read or size <= FAST_COMPRESSION_BYTES) else ""
 
 
 def _about_body(body: bytes, content_type: str, etag: str, encoding: str) -> Iterable[Header]:
-    """Yield the headers that describe a body: its type, its encoding and its entity tag, but not its
-    length.
+    """Yield the headers for a body's type, encoding and entity tag. The header for its length is not
+    included.
     """
     if body:
         yield "Content-Type", content_type
@@ -221,8 +221,8 @@ def _needs_headers_only(environ: Environ, etag: str) -> bool:
 
 
 def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
-    """Compress a body, unless `encoding` is "". If the body is large, this can raise BusyError or
-    NeedsThreadPool.
+    """Compress a body, unless `encoding` is "". Raises BusyError or NeedsThreadPool if the body is large and
+    can't be compressed now.
     """
     if not encoding:
         return body
@@ -235,7 +235,7 @@ def _encode(body: bytes, encoding: str, environ: Environ) -> bytes:
 
 
 def _close(body: bytes | Iterable[bytes]) -> Iterable[bytes]:
-    """Close a body that will not be sent. Return an empty body."""
+    """Close a response body that will not be sent. Return an empty body."""
     close = getattr(body, "close", None)
     if close is not None:
         close()

@@ -1,5 +1,5 @@
-"""Source maps, which encode the origin of each string in a response. A source map consists of invisible
-characters after the string.
+"""Source maps, which tell a preview where each string in a response is stored. A source map consists of
+invisible characters that are appended to the string.
 
 The encoding is the same as in `@vercel/stega`. Four zero-width characters represent the digits 0 to 3. A
 source map (here called a mark) begins with four zeros, followed by JSON. Each character of the JSON is
@@ -29,8 +29,8 @@ _MARKS = {code: "".join(DIGITS[code >> shift & 3] for shift in _SHIFTS) for code
 
 
 def encode(source: Mapping[str, str]) -> str:
-    """Encode the origin of a string as a mark. `source` has keys such as `documentId`, `type`, `path` and
-    `model`.
+    """Encode the origin of a string as a mark. `source` is a mapping with keys such as `documentId`, `type`,
+    `path` and `model`.
 
     Keys with empty values are omitted.
     """
@@ -39,8 +39,8 @@ def encode(source: Mapping[str, str]) -> str:
 
 
 def _quote(value: str) -> str:
-    """Percent-encode a value in the same way as JavaScript's URLSearchParams: everything except ASCII
-    letters, digits, *, -, . and _.
+    """Percent-encode a value as JavaScript's URLSearchParams does. ASCII letters, digits, *, -, . and _ are
+    not encoded, and a space becomes +.
     """
     return quote_plus(value, safe="*", errors="replace").replace("~", "%7E")
 
@@ -48,15 +48,16 @@ def _quote(value: str) -> str:
 # --- marking --------------------------------------------------------------------------------------
 
 HEADER = "Strapi-Encode-Source-Maps"  # request header; the value `true` asks for source maps
-COSTLY_BYTES = 64 * 1024  # Of larger responses, at most one is marked at a time.
-# Attribute types whose values are marked. The type `uid` is missing, because its values are used in URLs.
+COSTLY_BYTES = 64 * 1024  # Marks are added to larger responses only one at a time.
+# The types of attributes whose values are marked. `uid` is not among them, because its values are used in
+# URLs.
 MARKED_TYPES = frozenset(
     (
         *("string", "text", "richtext", "email", "enumeration", "biginteger", "json"),
         *("date", "time", "datetime", "timestamp"),
     )
 )
-# Fields of a media file that contain text for people.
+# The fields of a media file whose values are marked.
 FILE_TEXT_FIELDS = frozenset(("name", "alternativeText", "caption"))
 _ADDRESS = re.compile(r"(?:https?://|/|#|mailto:|tel:)\S*")
 _MAX_INTEGER_DIGITS = 18
@@ -65,8 +66,8 @@ _NO_PREVIEW = Preview("")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The origin of a string: a document, and the path to the string in this document. `names` is the same
-    path without list indices.
+    """The origin of a string: a document, and the path to the string in this document. `names` is this path
+    without the indices of list items.
     """
 
     document_id: str
@@ -78,8 +79,8 @@ class _Source:
     names: str = ""
 
     def inside(self, name: str, index: int | None = None) -> "_Source":
-        """Return the origin of a value inside this one: an attribute, or the item at `index` in an attribute
-        that is a list.
+        """Return the origin of an attribute of this value. If the attribute is a list and `index` is given,
+        return the origin of the list item at this index.
         """
         path = f"{self.path}.{name}" if self.path else name
         names = f"{self.names}.{name}" if self.names else name
@@ -88,19 +89,20 @@ class _Source:
         return _Source(self.document_id, self.locale, self.unmarked, self.model, self.kind, path, names)
 
     def of(self, type_: Type) -> "_Source":
-        """Return a copy of this origin with a different type."""
+        """Return a copy of this origin in which the type is replaced."""
         kind = "" if type_.kind == "component" else type_.kind
         return _Source(self.document_id, self.locale, self.unmarked, type_.uid, kind, self.path, self.names)
 
 
 def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
-    """Return the JSON body of a content read with a mark added to each string.
+    """Add a mark to each string in the response to a content read. `body` is the response's JSON. Returns the
+    changed JSON.
 
-    Raises LimitError if the marked body is too large.
+    Raises LimitError if the result is too large.
     """
     if len(body) > COSTLY_BYTES:
         budget.take_turn()
-    # Numbers are kept as they are written.
+    # Numbers are not converted, because they could lose precision.
     answer = json.loads(body, parse_float=orjson.Fragment, parse_int=_integer)
     marker = _Marker(state, budget)
     for document in _objects(answer["data"]):
@@ -109,15 +111,15 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to the strings in a response, in place."""
+    """Adds marks to the strings in a parsed response. The response is changed in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Mark the strings in a document. Users, roles and files are skipped, because they are not edited as
-        documents.
+        """Mark the strings in a document. Users, roles and media files are skipped, because the studio does
+        not edit them as documents.
         """
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
@@ -150,8 +152,8 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the strings that describe the files in a media attribute. All files have the attribute's path,
-        without an index.
+        """Mark the names, alternative texts and captions of the files in a media attribute. The path in these
+        marks does not contain the file's index, even if the attribute is a list.
         """
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
@@ -160,7 +162,7 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string in each block of a rich text, and the alternative texts of images. Code
+        """Mark the first string in each block of a rich text, and the alternative text of each image. Code
         blocks are skipped.
         """
         for block in _objects(value):
@@ -174,7 +176,7 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Mark the first string in each entry of a list block. Nested lists are included."""
+        """Mark the first string in each entry of a list block and of the lists nested in it."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -182,24 +184,25 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of a rich text. Returns whether the node contains a string."""
+        """Mark the first string inside a node of a rich text. Returns False if the node contains no string."""
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one string in a block. Its mark contains the path to the whole attribute."""
+        """Mark one string in a block. Its mark also contains the path to the rich text attribute
+        (`fieldPath`).
+        """
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)
 
     def marked(self, value: Any, type_: str, source: _Source, field_path: str = "") -> Any:
-        """Return a string with its mark. URLs are returned unchanged, because a mark would break them. Values
-        other than strings are returned unchanged, too.
+        """Return a string with its mark appended. URLs are returned unchanged, because a mark would break
+        them. Values that are not strings are also returned unchanged.
         """
         if not isinstance(value, str) or _ADDRESS.fullmatch(value):
             return value
-        # The keys have the same order as in the reference implementation, because front ends may compare the
-        # JSON text.
+        # The keys are in the same order as in Strapi, because front ends may compare the JSON text.
         told = encode(
             {
                 "documentId": source.document_id,
@@ -216,7 +219,7 @@ class _Marker:
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:
-    """If the value is a list, yield the objects in it. If the value is an object, yield this object."""
+    """Yield the objects in a list. If the value itself is an object, yield only this object."""
     items = value if isinstance(value, list) else [value]
     return (item for item in items if isinstance(item, dict))
 

@@ -1,6 +1,4 @@
-"""Request bodies for webhooks. Each contains an event, and the document or media file to which the event
-refers.
-"""
+"""Request bodies for webhooks. Each contains an event, and the document or media file that has changed."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -24,13 +22,13 @@ from server.site.site import Site, State
 
 # --- body -----------------------------------------------------------------------------------------
 
-# fields at the top level of a request body; all other fields are in `bifolio`
+# the event's fields at the top level of a request body; its other fields are in `bifolio`
 _TOP = ("event", "createdAt", "model", "uid")
 
 
 def body_of(state: State, event: Event, *, drafts: bool = True) -> bytes:
-    """Return the request body for an event. It contains the document or media file to which the event refers,
-    in its current version.
+    """Return the request body that reports an event to a webhook. It contains the current version of the
+    document or media file to which the event refers.
 
     If `drafts` is False, the body does not contain the content of drafts.
     """
@@ -60,11 +58,11 @@ def _media(state: State, event: Event) -> orjson.Fragment | Mapping[str, Any]:
 
 
 def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Mapping[str, Any]:
-    """Return the JSON for the document version to which an event refers. All relations, media and components
-    are populated.
+    """Return the JSON for the document version to which an event refers. All its relations, media and
+    components are populated. If the populated document would exceed the limits, nothing is populated.
 
-    Only the ids are returned if the document has been deleted, or if the version is a draft and `drafts_too`
-    is False. If the populated document would exceed the limits, nothing is populated.
+    Only the document's ids are returned if the document has been deleted, or if the version is a draft and
+    `drafts_too` is False.
     """
     type_, settings = state.schema.types.get(event.uid), state.settings
     ids = {
@@ -93,9 +91,10 @@ def _entry(state: State, event: Event, drafts_too: bool) -> orjson.Fragment | Ma
 
 
 def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Selection:
-    """Return a selection that populates all relations, media and components, except for users.
+    """Return a selection that populates all of a type's relations, media and components, except for relations
+    to users.
 
-    `above` contains the types that enclose this one. A component inside itself is therefore populated only
+    `above` contains the types that enclose this type. A component that contains itself is populated only
     once.
     """
     nodes = []
@@ -121,13 +120,13 @@ def everything(schema: Schema, type_: Type, above: tuple[str, ...] = ()) -> Sele
 
 
 def make_deliverer(site: Site, timing: Timing) -> Deliverer:
-    """Return the job that delivers events to webhooks. It creates request bodies from the site's current
-    state.
+    """Return the job that delivers events to webhooks. It creates each request body from the state that the
+    site has at that time.
     """
 
     def render(event: Event, drafts: bool) -> bytes:
         if event.document_id:
-            # This waits for the write lock, so that the state includes the change to which the event refers.
+            # This waits for the write lock, so the state then includes the change that the event reports.
             site.record()
         return body_of(site.state, event, drafts=drafts)
 

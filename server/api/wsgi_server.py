@@ -1,8 +1,7 @@
 """The server, which consists of several worker processes. Each worker has an event loop and a few threads.
 
-One process loads the site and then forks the workers. The socket starts listening only when the site is
-loaded. If the process that loaded the site exits for any reason, its workers exit too. One worker, the
-leader, watches the site's files for all workers.
+One process loads the site, starts listening on the socket, and then forks the workers. If this process ends
+for any reason, its workers end too. One worker, the leader, watches the site's files for all workers.
 """
 
 import gc
@@ -57,20 +56,20 @@ from server.site.site import Site
 from server.write.precondition import use_key
 
 MAX_DEFAULT_WORKERS = 4
-# Garbage is collected less often than by default, because collections delay responses and there are few
-# reference cycles.
+# Higher thresholds than Python's defaults, so garbage is collected less often. Collections delay responses,
+# and few reference cycles are created.
 GC_THRESHOLDS = (20_000, 20, 50)
 OTHER_KEY_MESSAGE = (
     "The last server that opened this accounts database had a different session key. Logins and entity tags "
     "from one machine are therefore invalid on the other. Set the same BIFOLIO_JWT_SECRET on all machines. "
     "If you have just changed the key, ignore this message; it is logged only once"
 )
-# If the event loop needs the interpreter, another thread may keep it for up to this long.
+# How long a thread may keep Python's global interpreter lock while the event loop is waiting for it.
 SWITCH_INTERVAL_S = 0.0002
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Return a socket that is bound to the host and port, but not listening yet. Raises SetupError if the
+    """Return a socket that is bound to the host and port, but is not listening yet. Raises SetupError if the
     port is not available.
     """
     try:
@@ -85,8 +84,8 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def listen(listener: socket.socket) -> None:
-    """Start listening on a socket from `bind`. Raises SetupError if another server is listening on the
-    port.
+    """Start listening on a socket that `bind` has returned. Raises SetupError if another server is already
+    listening on the port.
     """
     try:
         listener.listen(BACKLOG_CONNECTIONS)
@@ -102,11 +101,11 @@ def _refusal(host: str, port: int, error: OSError) -> SetupError:
 
 
 def check_accounts(root: Path, settings: Settings) -> str:
-    """Check whether the accounts can be opened. Return a warning if the server can start, but users may be
-    unable to sign in. Otherwise return "".
+    """Check whether the accounts database can be opened. Return a warning if the server can start, but users
+    may be unable to sign in. Otherwise return "".
 
-    Raises SetupError if a problem prevents the start: the session key or the store for rate limits is
-    unusable, or the state folder has unsafe permissions.
+    Raises SetupError if the server can't start because the session key or the store for rate limits is
+    unusable, or because the state folder has unsafe permissions.
     """
     check_state_folder(root)
     if settings.api.rate_limit:
@@ -125,16 +124,16 @@ def check_accounts(root: Path, settings: Settings) -> str:
 
 
 def worker_count(wanted: int | None) -> int:
-    """Return the number of workers: `wanted` if it is set, otherwise the number of processor cores, but at
-    most MAX_DEFAULT_WORKERS.
+    """Return the number of workers. This is `wanted` if it is set. Otherwise it is the number of processor
+    cores, but at most MAX_DEFAULT_WORKERS.
     """
     return wanted or min(cores(), MAX_DEFAULT_WORKERS)
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Resources that all processes of a server share. `limited` contains the number of each client's requests
-    for the rate limit.
+    """Resources that all processes of a server share. `limited` is the table that counts each client's
+    requests for the rate limit.
     """
 
     log: ChangeLog
@@ -160,8 +159,8 @@ def serve(
     requests and return.
 
     If `opened.past` contains a past state, this state is served read-only. The workers are forked from this
-    process, and each worker that ends unexpectedly is replaced. If this is the first generation, its workers
-    call `ready`. One process calls `report` for each change to the files.
+    process, and a worker that ends unexpectedly is replaced. If this is the first generation, each worker
+    calls `ready`. After each change to the site's files, one process calls `report`.
     """
     _begin_log(as_json=shared.json_log)
     began, log, site, past = time.perf_counter(), shared.log, opened.site, opened.past
@@ -175,7 +174,7 @@ def serve(
         change = site.succeed(log)
         give_back()  # Memory is freed before forking, so that the workers don't copy it.
         report(change, time.perf_counter() - began)
-        opened.recorder.database.close()  # A connection to the event database must not be used after a fork.
+        opened.recorder.database.close()  # A database connection can't be used after a fork.
     retiring = threading.Event()
     watched = Watched(
         opened.recorder, shared.counts, shared.streams, shared.presence, opened.notices, shared.jobs
@@ -209,7 +208,7 @@ def _begin_log(*, as_json: bool) -> None:
 def _start(
     opened: OpenSite, shared: Shared, key: str, report: Report, watched: Watched
 ) -> tuple[Entrance, Leader]:
-    """Prepare a worker for its first request. Returns the WSGI app, and a `Leader` that waits until this
+    """Prepare a worker for its first request. Returns the WSGI app, and the `Leader` that waits until this
     worker can become the leader.
     """
     site = opened.site
@@ -219,7 +218,7 @@ def _start(
     shared.streams.enter(worker)
     shared.counts.enter(worker)
     site.catch_up()  # Apply all changes that were made since the parent process loaded the site.
-    site.recover()  # If a previous worker left a write unfinished, complete or undo it.
+    site.recover()  # Complete or undo a write that a previous worker did not finish.
     Runner([FollowLog(site, opened.timing)]).start()
     watched.notices.listen(COMMITS, partial(wake_for, site.root))
     watched.notices.start()
@@ -235,7 +234,7 @@ def _start(
 
 
 def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Connections) -> Hub:
-    """Return the hub that sends events to a worker's event streams."""
+    """Return the hub that sends events to the event streams of one worker."""
 
     def identify(authorization: str) -> Actor:
         return app.identities.identify(authorization, app.site.state.settings)
@@ -249,7 +248,9 @@ def make_hub(app: Entrance, watched: Watched, shared: Shared, connections: Conne
 
 
 def _retire(retiring: threading.Event, leader: Leader, server: HttpServer) -> None:
-    """Wait until `retiring` is set. Then stop accepting connections, and stop the jobs."""
+    """Wait until `retiring` is set. Then make this worker stop accepting connections, and stop its background
+    jobs.
+    """
     retiring.wait()
     server.retire()
     leader.stop()
@@ -263,10 +264,10 @@ def make_app(
     limited: CountTable | None = None,
     hints: Hints | None = None,
 ) -> Entrance:
-    """Return the WSGI app for a site. The Flask handlers are imported when a request needs one for the first
-    time.
+    """Return the WSGI app for a site. The Flask handlers are imported only when a request needs one for the
+    first time.
 
-    `key` signs session tokens. `limited` contains the number of each client's requests for the rate limit.
+    `key` signs session tokens. `limited` is the table that counts each client's requests for the rate limit.
     """
     settings = site.state.settings
     identities = Identities(site.root, settings, key=key)

@@ -124,7 +124,7 @@ def rotate_key(root: Path, grace_s: float) -> None:
 
 
 def _user() -> str:
-    """Return the name of the user account that runs this process. If it has no name, return its numeric id."""
+    """Return the name of the user account that runs this process, or its numeric id if it has no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
