@@ -12,7 +12,7 @@ from server.bounded import network_of
 class Limiter:
     """Applies a rate limit such as `100 per minute` to each client.
 
-    A client is an IPv4 address or an IPv6 network. The network has the size that providers usually assign to
+    A client is either a single IPv4 address, or an IPv6 network of the size that providers usually assign to
     one customer.
     """
 
@@ -20,8 +20,8 @@ class Limiter:
         self._limit, self._table = parse(rate), table
 
     def count(self, address: str) -> tuple[bool, tuple[Header, ...]]:
-        """Count a request from a client's address. Return whether the request is within the rate limit, and
-        the rate limit headers.
+        """Count a request from the client with the given address. Return whether the client is still within
+        the rate limit, and the rate limit headers.
         """
         client = id_of(self._limit.key_for(network_of(address)))
         made, end = self._table.add(client, self._limit.get_expiry())

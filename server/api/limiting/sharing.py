@@ -1,12 +1,12 @@
 """Rate limits that several machines share through a store, such as Redis.
 
-Requests are counted in local memory, so they never wait for the store. Twice a second, one process on each
-machine adds its new counts to the store. The store returns the totals for all machines, and these totals
-replace the local counts.
+Each machine counts requests in its own memory, so requests never wait for the store. Twice a second, one
+process on each machine sends the machine's new counts to the store. The store returns the totals from all
+machines, which replace the counts in memory.
 
-A client's count is sent only when the client has used at least 1 / EXCHANGES_PER_LIMIT of its limit since the
-last time. Clients with few requests therefore cause no load on the store. While the store is unavailable,
-each machine limits clients by its own counts only.
+A client's count is sent only if the client has used at least 1 / EXCHANGES_PER_LIMIT of its limit since its
+count was last sent. Clients with few requests therefore cause no load on the store. While the store is
+unavailable, each machine uses only its own counts.
 """
 
 import logging
@@ -28,8 +28,7 @@ from server.jobs.job import Job, JobContext, JobFailedError, Timing
 log = logging.getLogger("bifolio")
 
 EXCHANGES_PER_LIMIT = 16
-# The setting `api.rate_store` is `memory`, or `env:` followed by the name of an environment variable, or a
-# URL.
+# The setting `api.rate_store` is `memory`, a URL, or `env:` followed by the name of an environment variable.
 MEMORY, ENVIRONMENT = "memory", "env:"
 BATCH_CLIENTS = 1000
 
@@ -40,8 +39,8 @@ def is_shared(settings: Settings) -> bool:
 
 
 def check_store(settings: Settings) -> None:
-    """Raise SetupError if the Python package for the store is not installed, or if the environment variable
-    with the store's URL is not set.
+    """Raise SetupError if Redis is configured as the store, but the Python package for Redis is not
+    installed, or if the environment variable with the store's URL is not set.
     """
     if not (settings.api.rate_limit and _is_elsewhere(settings)):
         return
@@ -61,8 +60,8 @@ def check_store(settings: Settings) -> None:
 
 
 class ShareCounts(Job):
-    """Job that exchanges counts between a table and a store. It only runs if the rate limit is shared
-    (`is_shared`).
+    """Job that exchanges request counts between a machine's table and the store. It is used only if several
+    machines share the rate limit (`is_shared`).
     """
 
     name = "share-limits"
@@ -81,13 +80,13 @@ class ShareCounts(Job):
     def run(self, context: JobContext) -> float:
         """Exchange counts once. Return the number of seconds until the next run.
 
-        If the store is unavailable, raise JobFailedError, with a longer pause before the next run.
+        If the store is unavailable, raise JobFailedError with a longer pause before the next run.
         """
         assert self._store is not None
         try:
             least = max(1, self._limit.amount // EXCHANGES_PER_LIMIT)
             exchange(self._table, self._store, least, self._limit.get_expiry())
-        except Exception as error:  # Each store's driver has its own exceptions.
+        except Exception as error:  # The exceptions depend on the store's driver.
             self._store.close()
             reason = reason_of(error)
             if not self._is_away:
@@ -126,8 +125,8 @@ def _is_elsewhere(settings: Settings) -> bool:
 
 
 def _url(written: str) -> str:
-    """Return the URL of the store, given the setting `api.rate_store`. Because the URL can contain a
-    password, the setting may specify an environment variable that contains the URL.
+    """Return the store's URL. `written` is the setting `api.rate_store`, which contains either the URL or the
+    name of an environment variable with the URL. The variable allows the URL to contain a password.
     """
     if written.startswith(ENVIRONMENT):
         return os.environ.get(written.removeprefix(ENVIRONMENT), "")

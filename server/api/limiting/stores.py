@@ -1,5 +1,6 @@
-"""Stores that add up the requests that all machines received from each client. A store is a PostgreSQL, Redis
-or Valkey server.
+"""Stores that add up the requests that each client sends to all machines.
+
+A store is a PostgreSQL, Redis or Valkey server.
 """
 
 import time
@@ -12,12 +13,12 @@ from server.api.limiting.table import Unsent
 
 TIMEOUT_S = 1.0
 SWEEP_INTERVAL_S = 60.0
-# An UNLOGGED table is faster, but it is empty after the database has crashed. Counting then starts from zero.
+# An UNLOGGED table is faster, but it is emptied if the database crashes. The counts then start at zero again.
 _TABLE = (
     "CREATE UNLOGGED TABLE IF NOT EXISTS rate_counts"
     " (client TEXT PRIMARY KEY, count BIGINT NOT NULL, ends TIMESTAMPTZ NOT NULL)"
 )
-# All machines lock the rows in the same order. Otherwise, they could deadlock.
+# The rows are sorted, so that all machines lock them in the same order. Otherwise, deadlocks could occur.
 _ADD = """
 INSERT INTO rate_counts AS kept (client, count, ends)
 SELECT client, amount, now() + %s * interval '1 second'
@@ -27,26 +28,27 @@ ON CONFLICT (client) DO UPDATE SET
     ends = CASE WHEN kept.ends > now() THEN kept.ends ELSE excluded.ends END
 RETURNING client, count, extract(epoch FROM ends - now())::float
 """
-# For each client: the number of requests in the current window, and the seconds until the window ends.
+# For each client's id: the number of requests in the current window, and the seconds until this window ends.
 Totals = Mapping[bytes, tuple[int, float]]
 
 
 class Store(Protocol):
-    """Interface for a store. Its methods raise the exceptions of the database driver."""
+    """Interface to a store. Its methods raise the exceptions of the database driver."""
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total in the current window.
+        """Add each client's new requests to the store. Return each client's total number of requests in the
+        current window.
 
-        If a client's previous window has ended, a new window of `window_s` seconds begins.
+        If a client's previous window has ended, a new window starts, which lasts `window_s` seconds.
         """
 
     def close(self) -> None:
-        """Close the connection. The next call opens a new one."""
+        """Close the connection. The next call of `add` opens a new connection."""
 
 
 class PostgresStore:
-    """A store that uses a table in the accounts database. A single statement updates the counts of many
-    clients.
+    """A store that is a table in the accounts database. It updates the counts of many clients in a single
+    statement.
     """
 
     def __init__(self, postgres: Any, url: str) -> None:
@@ -56,8 +58,8 @@ class PostgresStore:
         self._forget_at = 0.0
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total in the current window.
-        Raises psycopg.Error.
+        """Add each client's new requests to the store. Return each client's total number of requests in the
+        current window. Raises psycopg.Error.
         """
         if self._connection is None:
             self._connection = self._postgres.connect_to(self._url)
@@ -77,8 +79,8 @@ class PostgresStore:
 
 
 class RedisStore:
-    """A store on a Redis or Valkey server, accessed through the Python package `limits`. If several sites use
-    the same server, each has a different `prefix`.
+    """A store on a Redis or Valkey server, which is accessed through the Python package `limits`. If several
+    sites use the same server, each of them needs a different `prefix`.
     """
 
     def __init__(self, url: str, prefix: str) -> None:
@@ -88,8 +90,8 @@ class RedisStore:
         self._storage, self._prefix = storage, prefix
 
     def add(self, counts: Iterable[Unsent], window_s: int) -> Totals:
-        """Add each client's new requests to the store. Return each client's total in the current window.
-        Raises redis.RedisError.
+        """Add each client's new requests to the store. Return each client's total number of requests in the
+        current window. Raises redis.RedisError.
         """
         totals = {}
         for one in counts:
@@ -99,4 +101,4 @@ class RedisStore:
         return totals
 
     def close(self) -> None:
-        """Do nothing. The package `limits` reconnects automatically."""
+        """Do nothing, because the package `limits` reconnects automatically."""

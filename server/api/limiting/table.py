@@ -1,7 +1,9 @@
-"""Table with the number of each client's requests in the current window, in memory that all workers share.
+"""Table that contains the number of each client's requests in the current window, in memory that all workers
+share.
 
-The table has a fixed size. Each client can use one of WAYS slots, which are chosen by a keyed hash of the
-client's id. If all of these slots are in use, a new client replaces the client with the fewest requests.
+The table has a fixed size. A keyed hash of the client's id selects a set of WAYS slots, and the client can
+use any slot in this set. If all of them are in use, a new client replaces a client whose window has ended or,
+if there is none, the client with the fewest requests.
 """
 
 import mmap
@@ -12,21 +14,21 @@ from hashlib import blake2b
 
 from server.site.change_log import SharedLock
 
-SETS, WAYS = 4096, 8  # A client's hash selects one of 4096 sets of slots. Each set contains 8 slots.
+SETS, WAYS = 4096, 8  # There are 4096 sets, each of which contains 8 slots.
 ID_BYTES = 16
 _SLOTS = SETS * WAYS
 
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """The number of requests from a client that have not yet been sent to the store."""
+    """A client's id, and the number of its requests that have not yet been sent to the store."""
 
     id: bytes
     count: int
 
 
 class CountTable:
-    """The number of requests from each client, counted by all workers together. The table must be created
+    """The number of requests from each client, as counted by all workers together. The table must be created
     before the workers are forked. Thread-safe.
     """
 
@@ -34,15 +36,15 @@ class CountTable:
         view = memoryview(mmap.mmap(-1, _SLOTS * (ID_BYTES + 3 * 8)))
         times, end = _SLOTS * ID_BYTES, _SLOTS * 8
         self._ids = view[:times]
-        self._ends = view[times : times + end].cast("d")  # Unix time when the window ends
+        self._ends = view[times : times + end].cast("d")  # the Unix time at which each client's window ends
         self._counts = view[times + end : times + 2 * end].cast("Q")
         self._unsent = view[times + 2 * end :].cast("Q")
         self._key = secrets.token_bytes(16)
         self._lock = SharedLock()
 
     def add(self, client: bytes, window_s: float, amount: int = 1) -> tuple[int, float]:
-        """Count requests from a client. Return the client's number of requests in the current window, and the
-        Unix time when this window ends.
+        """Add requests to a client's count. Return the client's number of requests in the current window, and
+        the Unix time at which this window ends.
         """
         places, now = self._places(client), time.time()
         with self._lock:
@@ -59,8 +61,8 @@ class CountTable:
             return self._counts[slot], self._ends[slot]
 
     def unsent(self, least: int, most: int) -> list[Unsent]:
-        """Return up to `most` clients that have at least `least` unsent requests each. The clients with the
-        most unsent requests are returned first.
+        """Return the clients that have at least `least` unsent requests each, but at most `most` clients. The
+        clients with the most unsent requests come first.
         """
         now, ends = time.time(), self._ends.tolist()
         waiting = [
@@ -73,8 +75,8 @@ class CountTable:
             return [Unsent(self._id(slot), self._unsent[slot]) for _, slot in waiting[:most]]
 
     def told(self, sent: Unsent, total: int, left_s: float) -> None:
-        """Replace a client's count with its total from all machines. `left_s` is the number of seconds until
-        the client's window ends.
+        """Replace a client's count with the client's total from all machines, which the store has returned
+        for `sent`. `left_s` is the number of seconds until the client's window ends.
         """
         with self._lock:
             slot = self._find(sent.id, self._places(sent.id))
@@ -100,5 +102,5 @@ class CountTable:
 
 
 def id_of(key: str) -> bytes:
-    """Return the id for a client's address or network. It is the same on all machines."""
+    """Return the id of a client, given its address or network. The id is the same on all machines."""
     return blake2b(key.encode(errors="surrogatepass"), digest_size=ID_BYTES).digest()

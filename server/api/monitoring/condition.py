@@ -1,5 +1,5 @@
-"""The condition of a server: the status of its accounts, events, media files and git remote, and the work
-that is waiting.
+"""The condition of a server: the status of its accounts, events, media files and git remote, and the number
+of commits, deliveries and pushes that are waiting.
 """
 
 import time
@@ -29,22 +29,22 @@ BEHIND_STATUS = "behind"
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The status of each part of a server, and the amount of work that is waiting."""
+    """The status of each part of a server, and the amount of waiting work."""
 
     accounts: str
-    commits: int  # number of writes that have not yet been committed
+    commits: int  # the number of writes that are waiting to be committed
     events: str
     last_event: int
-    # for each webhook, the number of deliveries that have not yet been completed
+    # for each webhook, the number of deliveries that are waiting
     deliveries: Mapping[str, int]
-    media: str  # status of the bucket; READY_STATUS if the site has none
+    media: str  # the status of the bucket, or READY_STATUS if the site has no bucket
     remote: RemoteStatus | None  # None if the site does not follow a git remote
-    push: Backlog | None  # the commits that have not yet been pushed, or None if the site does not push
+    push: Backlog | None  # the commits that are waiting to be pushed; None if the site does not push
 
     @property
     def lag(self) -> float:
-        """Return for how many seconds the served content has been behind the git remote. Returns 0 if it is
-        up to date.
+        """Return the number of seconds for which the served content has been behind the git remote. Returns 0
+        if the content is up to date.
         """
         behind = self.remote is not None and self.remote.state == LAGGING
         return max(time.time() - self.remote.since, 0.0) if self.remote and behind else 0.0
@@ -52,7 +52,7 @@ class Condition:
     def as_json(self, *, all_of_it: bool = False) -> Mapping[str, Any]:
         """Return the JSON for `/_health/ready`.
 
-        If `all_of_it` is True, it also contains branch names, reasons for failures and file paths.
+        If `all_of_it` is True, the JSON also contains branch names, reasons for failures and file paths.
         """
         return {
             "content": READY_STATUS,
@@ -67,8 +67,8 @@ class Condition:
 
 
 def condition(site: Site, identities: Identities, recorder: Recorder, bucket: SiteBucket) -> Condition:
-    """Return the current condition of a site's server. If a database is on another server, this may have to
-    wait for it.
+    """Return the current condition of a site's server. If a database is on a database server, this function
+    may have to wait for a response from this server.
     """
     last, deliveries, missed = 0, dict[str, int](), recorder.missed
     try:
@@ -89,8 +89,8 @@ def condition(site: Site, identities: Identities, recorder: Recorder, bucket: Si
 
 
 def _backlog(site: Site) -> Backlog:
-    """Return information about the commits that have not yet been pushed. If git fails, it contains only the
-    error.
+    """Return information about the commits that have not yet been pushed. If git fails, the result contains
+    only the error.
     """
     try:
         return backlog(site.root, site.state.settings)
@@ -122,8 +122,8 @@ def _condition_of_accounts(site: Site, identities: Identities) -> str:
 
 
 def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
-    """Yield (type, locale, status, number) for each content type, locale and status, where `number` is the
-    number of document versions.
+    """Yield (type, locale, status, number) for each combination of content type, locale and status. `number`
+    is the number of documents with a version in this locale and status.
     """
     snapshot = site.state.snapshot
     for type_ in site.state.schema.content_types:
@@ -135,9 +135,9 @@ def versions_of(site: Site) -> Iterator[tuple[str, str, str, int]]:
 
 
 def problems_of(site: Site) -> Mapping[str, int]:
-    """Return the number of problems in a site's files, by severity.
+    """Return the number of problems in a site's files, by severity ("error" or "warning").
 
-    Broken relations are not counted, because finding them would require reading files.
+    Broken relations are not counted, because files would have to be read to find them.
     """
     _, configuration, _, entries = site.basis()
     found = Counter(problem.severity for problem in configuration.problems)

@@ -40,7 +40,7 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
         longest, found = _longest_lag(), look()
         may = False
         if found.remote or found.push:
-            # If the accounts are unavailable, the response contains only what the public may see.
+            # If the caller can't be identified, the response contains only what the public may see.
             with suppress(ApiError):
                 may = actor_of(request).may("metrics", "read")
         late = longest is not None and found.lag > longest
@@ -53,8 +53,8 @@ def bind(handles: Handlers, site: Site, identities: Identities, watched: Watched
 
 
 def _longest_lag() -> int | None:
-    """Return the parameter `lag`: the maximum number of seconds by which the server may be behind the git
-    remote. Raises ValidationError.
+    """Return the query parameter `lag`, which is the maximum number of seconds by which the server may be
+    behind the git remote. Returns None if it is missing. Raises ValidationError.
     """
     given = parameters(request).get("lag")
     if given is None:

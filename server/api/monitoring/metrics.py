@@ -19,7 +19,7 @@ PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Metrics(Collector):
-    """Collector that provides all metrics of a server to the Prometheus client library."""
+    """Collector that passes all metrics of a server to the Prometheus client library."""
 
     def __init__(self, site: Site, watched: Watched, condition: Callable[[], Condition]) -> None:
         self._site, self._condition = site, condition
@@ -29,11 +29,11 @@ class Metrics(Collector):
         self._of_state: tuple[Any, list[Metric]] = (None, [])
 
     def text(self) -> bytes:
-        """Return all metrics in the text format that Prometheus reads."""
+        """Return all metrics in Prometheus's text format."""
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return no metrics, because the list of metrics is only known after collecting them."""
+        """Return no metrics, because it is only known which metrics exist after they have been collected."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
@@ -48,10 +48,10 @@ class Metrics(Collector):
         yield from _of_condition(self._condition())
 
     def _content(self) -> list[Metric]:
-        """Return the metrics about content.
+        """Return the metrics about the site's content.
 
-        They are computed only once for each state of the site, because computing them requires reading all
-        documents.
+        All documents must be read to compute these metrics. They are therefore computed only once for each
+        state of the site.
         """
         state = self._site.state
         if self._of_state[0] is not state:

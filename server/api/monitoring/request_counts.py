@@ -1,7 +1,7 @@
-"""The number of requests and their durations, in memory that all workers share.
+"""Counters for requests and their durations, in memory that all workers share.
 
-Each worker writes to its own slot, so workers never wait for each other. When a worker ends, its replacement
-uses the same slot and adds to the numbers there, so the counts never decrease.
+Each worker writes to its own slot in this memory, so workers never wait for each other. When a worker ends,
+its replacement uses the same slot and adds to the numbers in it, so the counters never decrease.
 """
 
 import mmap
@@ -28,23 +28,23 @@ STATUSES = (
     *(400, 401, 403, 404, 405, 406, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 422, 423, 428, 429),
     *(431, 499),
     *(500, 501, 502, 503, 504, 507),
-    0,  # responses with any other status
+    0,  # for responses with any other status
 )  # fmt: skip
 BUCKET_BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-MAX_WORKERS = 64  # Workers with higher numbers share slots.
+MAX_WORKERS = 64  # Workers with higher numbers share the slots of other workers.
 _METHOD = {method: number for number, method in enumerate(METHODS)}
 _STATUS = {status: number for number, status in enumerate(STATUSES)}
-_PROCESS, _CACHED, _HEAD = 0, 1, 2  # first values in a slot: the process id, and the cache size in bytes
+_PROCESS, _CACHED, _HEAD = 0, 1, 2  # positions in a slot: process id, cache size, start of the counts
 _BUCKETS = len(BUCKET_BOUNDS_S) + 1
-# for each route: the histogram, then the sum in microseconds
+# After the counts, a slot contains the durations for each route: the histogram, then the sum in microseconds.
 _TIMES = _HEAD + len(ROUTES) * len(METHODS) * len(STATUSES)
 _SIZE = _TIMES + len(ROUTES) * (_BUCKETS + 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """The durations of all requests to a route: a histogram with the bounds BUCKET_BOUNDS_S, and the sum in
-    seconds.
+    """The durations of all requests to a route: a histogram whose buckets have the bounds BUCKET_BOUNDS_S,
+    and the sum of all durations in seconds.
     """
 
     route: str
@@ -53,9 +53,9 @@ class Durations:
 
 
 class RequestCounts:
-    """The request counts from all workers.
+    """The numbers of requests and their durations, as counted by all workers.
 
-    The object must be created before the workers are forked. Each worker then calls `enter`.
+    The object must be created before the workers are forked. Each worker must then call `enter`.
     """
 
     def __init__(self) -> None:
@@ -65,14 +65,16 @@ class RequestCounts:
         self._place = 0
 
     def enter(self, worker: int) -> None:
-        """Make this process use the slot for the worker with the given number."""
+        """Make this process use the slot for the worker with this number."""
         self._place = worker % MAX_WORKERS * _SIZE
         self._lock = threading.Lock()
         self._numbers[self._place + _CACHED] = 0
         self._numbers[self._place + _PROCESS] = os.getpid()
 
     def count(self, path: str, method: str, status: int, seconds: float | None) -> None:
-        """Count a response. If it is an event stream, `seconds` is None."""
+        """Count a response, which took `seconds`. For event streams, `seconds` is None, because their
+        durations are not recorded.
+        """
         route = route_of(path)
         cell = (route * len(METHODS) + _METHOD.get(method, len(METHODS) - 1)) * len(STATUSES)
         cell += self._place + _HEAD + _STATUS.get(status, len(STATUSES) - 1)
@@ -88,8 +90,8 @@ class RequestCounts:
         self._numbers[self._place + _CACHED] = cached
 
     def requests(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield (route, method, status, number of responses). Status 0 contains the responses with all
-        statuses that are not counted individually.
+        """Yield (route, method, status, number of responses). The status 0 combines all responses whose
+        statuses are not counted individually.
         """
         sums = self._sums(_HEAD, _TIMES)
         for cell, count in enumerate(sums):
@@ -99,7 +101,7 @@ class RequestCounts:
                 yield ROUTES[route], METHODS[method], STATUSES[status], count
 
     def durations(self) -> Iterator[Durations]:
-        """Yield the durations for each route that has received requests."""
+        """Yield the durations of the requests to each route. Routes without requests are omitted."""
         sums = self._sums(_TIMES, _SIZE)
         for number, route in enumerate(ROUTES):
             *counts, microseconds = sums[number * (_BUCKETS + 1) : (number + 1) * (_BUCKETS + 1)]
@@ -107,8 +109,8 @@ class RequestCounts:
                 yield Durations(route, tuple(counts), microseconds / 1e6)
 
     def workers(self) -> Iterator[tuple[int, int]]:
-        """Yield (process id, cache size) for each running worker. The cache size is the total size of its
-        response caches, in bytes.
+        """Yield (process id, cache size) for each running worker. The cache size is the total size of the
+        worker's response caches, in bytes.
         """
         for place in self._taken_slots():
             if is_alive(process := self._numbers[place + _PROCESS]):
@@ -129,10 +131,10 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process stores the size of its c
 
 
 class Observer:
-    """Counts the requests to one process, and optionally logs them.
+    """Counts the requests that a process handles, and optionally logs them.
 
-    `kept` is a function that returns the total size of the response caches in bytes. If `log` is set, one
-    line is written to the log for each request.
+    `kept` is a function that returns the total size of the process's response caches in bytes. If `log` is
+    True, one line is logged for each request.
     """
 
     def __init__(self, counts: RequestCounts, kept: Callable[[], int], *, log: bool = False) -> None:
@@ -146,8 +148,8 @@ class Observer:
             environ[REQUEST] = request_log.request_id(environ.get("HTTP_X_REQUEST_ID", ""))
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
-        """Record that the current thread has started to handle a request. Return the headers that must be
-        added to the response.
+        """Record that the current thread has started to handle a request. Return additional headers for the
+        response. If requests are logged, these contain the request's id.
         """
         if not self._log:
             return ()
@@ -155,8 +157,8 @@ class Observer:
         return ((request_log.HEADER, environ[REQUEST]),)
 
     def end(self, environ: Environ, status: int, *, streams: bool = False) -> None:
-        """Record that a response was sent. If it is an event stream, `streams` is True, and its duration is
-        not recorded.
+        """Record that a response was sent. `streams` is True if the response is an event stream, whose
+        duration is not recorded.
         """
         now = time.perf_counter()
         seconds = None if streams else now - environ[BEGAN]
@@ -176,7 +178,7 @@ class Observer:
 class Watched:
     """The parts of a server that are monitored: events, requests, event streams, presence and jobs.
 
-    `notices` must be started separately in each process.
+    `notices`, which receives notifications from other processes, must be started in each process.
     """
 
     recorder: Recorder

@@ -1,4 +1,4 @@
-"""The server's log in JSON format, with one object per line (`bifolio serve --log json`)."""
+"""The server's log in JSON format, with one JSON object per line (`bifolio serve --log json`)."""
 
 import json
 import logging
@@ -22,10 +22,10 @@ from server.site.site import State
 
 HEADER = "X-Request-Id"
 MAX_PATH_CHARS = 1000  # Longer paths and query strings are truncated.
-# For these routes, the query string is not logged, because it may contain a key.
+# The query strings of requests to these routes are not logged, because they may contain a key.
 SECRET_ROUTES = ("studio", "users")
-# Names of parameters that contain secrets, in lower case and without `_` and `-`. Their values are masked for
-# all paths, because a client may send them to a wrong path by mistake.
+# Names of query parameters that contain secrets, in lower case and without `_` and `-`. Their values are
+# masked for all paths, because a client may send a secret to a wrong path by mistake.
 SECRET_PARAMETERS = frozenset(
     {
         "accesstoken", "apikey", "apitoken", "authorization", "clientsecret", "code", "confirmation",
@@ -39,8 +39,8 @@ _current = threading.local()
 
 
 def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
-    """Write a JSON object to standard output, as one line. The line is written by a single system call, so
-    lines from different processes are never mixed up.
+    """Write a JSON object to standard output as one line. The line is written in a single system call, so it
+    is never mixed with lines from other processes.
     """
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line = json.dumps({"time": now, "level": level, "event": event, **told}, ensure_ascii=False)
@@ -49,13 +49,13 @@ def write_line(level: str, event: str, told: Mapping[str, Any]) -> None:
 
 
 def request_id(asked: str) -> str:
-    """Return the id from the request's header if it is valid. Otherwise return a new id."""
+    """Return `asked`, the id from a request's header, if it is a valid id. Otherwise return a new id."""
     return asked if _ID.fullmatch(asked) else uuid4().hex
 
 
 def begin(request: str) -> None:
-    """Set the id of the request that the current thread is handling. Pass "" when the request has been
-    handled.
+    """Record the id of the request that the current thread is handling. When the request has been handled,
+    `request` is "".
     """
     _current.request = request
 
@@ -76,27 +76,29 @@ def tell(environ: Mapping[str, Any], request: str, status: int, began: float) ->
 
 
 def _shown(path: str, query: str) -> str:
-    """Return a query string for the log. The values of keys, codes, tokens and passwords are masked."""
+    """Return a query string in the form in which it is logged. The values of keys, codes, tokens and
+    passwords are masked.
+    """
     if query and ROUTES[route_of(path)] in SECRET_ROUTES:
         return "…"
     return _PARAMETER.sub(_masked, query)
 
 
 def _masked(found: re.Match[str]) -> str:
-    """Return a query parameter for the log. If the parameter's name indicates a secret, its value is
-    masked.
+    """Return a query parameter in the form in which it is logged. If the parameter's name indicates that it
+    contains a secret, its value is masked.
     """
     parameter = found[0]
     name, equals, _ = unquote(parameter).partition("=")
-    last = name.rpartition("[")[2].rstrip("]")  # `password` in `user[password]`
+    last = name.rpartition("[")[2].rstrip("]")  # for example, `password` in `user[password]`
     if not equals or last.lower().replace("_", "").replace("-", "") not in SECRET_PARAMETERS:
         return parameter
     return f"{name}=…"
 
 
 class JsonHandler(logging.Handler):
-    """Logging handler that writes each log record as JSON, with the id of the request that is being
-    handled.
+    """Logging handler that writes each log record as a JSON object. If the current thread is handling a
+    request, the object contains the request's id.
     """
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -114,8 +116,8 @@ class JsonHandler(logging.Handler):
 
 @dataclass(frozen=True, slots=True)
 class JsonLog:
-    """The server's messages in JSON format. If `quiet` is True, the same messages are omitted as in
-    `Terminal`.
+    """The messages of `bifolio serve` in JSON format. If `quiet` is True, it omits the same messages as
+    `Terminal`, the log for people.
     """
 
     quiet: bool = False
@@ -129,7 +131,7 @@ class JsonLog:
         commit: tuple[str, str, str] | None = None,
         studio: str = "",  # The studio's URL is not logged, because it contains the one-time key.
     ) -> None:
-        """Log that the server is ready, then log each problem in the site. For the parameters, see
+        """Log that the server is ready, then log each problem in the site. The parameters are the same as in
         `Terminal.ready`.
         """
         versions = sum(len(table.versions) for table in state.snapshot.tables.values())
@@ -140,7 +142,9 @@ class JsonLog:
         self._problems(problems, "problem")
 
     def change(self, change: Change, seconds: float) -> None:
-        """Log the files that were read or written. Then log each problem that is new or has been fixed."""
+        """Log the files that were read or written. Then log the problems that have appeared or have been
+        fixed.
+        """
         parts = ("read", "removed", "written", "deleted")
         told = {part: list(paths) for part in parts if (paths := getattr(change, part))}
         if (told or change.reloaded) and not self.quiet:

@@ -28,7 +28,7 @@ _SERVED = {
 def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema | None:
     """Return the OpenAPI description of an operation for a caller.
 
-    Returns None if the caller may not use the operation, or if the operation is not part of the OpenAPI
+    Returns None if the caller may not use the operation, or if the operation must not appear in the OpenAPI
     document.
     """
     type_ = audience.view.type if audience.view else None
@@ -67,8 +67,8 @@ def describe(operation: Operation, area: Area, audience: Audience) -> JsonSchema
 
 
 def _drafting(operation: Operation, audience: Audience) -> Audience:
-    """Return a copy of the audience for this operation. Its `drafts_only` is True if the caller may use the
-    operation only on drafts.
+    """Return a copy of the audience in which `drafts_only` is set for this operation. It is True if the
+    caller may use the operation only on drafts.
     """
     view, permission = audience.view, operation.permission
     if view is None or not isinstance(permission, MayOfType):
@@ -78,8 +78,8 @@ def _drafting(operation: Operation, audience: Audience) -> Audience:
 
 
 def _id_of(operation: Operation, audience: Audience) -> str:
-    """Return the operationId. For an operation on a content type, it ends with the name of the type, as in
-    `createArticle`.
+    """Return the operation's `operationId`. If the operation is on a content type, the `operationId` ends
+    with the type's name, as in `createArticle`.
     """
     if audience.view is None:
         return operation.id
@@ -87,7 +87,7 @@ def _id_of(operation: Operation, audience: Audience) -> str:
 
 
 def _commits(operation: Operation, audience: Audience) -> bool:
-    """Whether writes with this operation can become git commits."""
+    """Whether a write with this operation can result in a git commit."""
     if operation.commits == "maybe":
         to_branch = operation.branch and audience.may_branch
         return to_branch or audience.settings.git.commit is not None
@@ -99,7 +99,7 @@ def _with_commit(answered: JsonSchema) -> JsonSchema:
 
 
 def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSchema]:
-    """Return the two responses to a GET request: 200 with an entity tag, and 304."""
+    """Return the descriptions of the two responses to a GET request: 200 with an entity tag, and 304."""
     commit = {COMMIT_HEADER: _SERVED} if varies_by_commit else {}
     shown = {**answered, "headers": {"ETag": {**TAG, "required": True}, **commit}}
     return {
@@ -112,8 +112,9 @@ def _read(answered: JsonSchema, *, varies_by_commit: bool) -> dict[int, JsonSche
 
 
 def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
-    """Return the description of a response to a write. The response contains either the result of the write
-    or, for a dry run, the files that would change.
+    """Return the description of a response to a write. The response contains the result of the write or,
+    after a dry run, the files that the write would change. `written` describes the result, or is None if
+    there is none.
     """
     dry_run = ref("DryRun")
     if written is None:
@@ -126,9 +127,7 @@ def _with_dry_run(written: JsonSchema | None) -> JsonSchema:
 
 
 def error_responses() -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of one error response for each status. The names have the form
-    `Error404`.
-    """
+    """Yield the name and description of one error response for each status. A name looks like `Error404`."""
     kinds: dict[int, list[type[ApiError]]] = {}
     every: list[type[ApiError]] = [ApiError, *_below(ApiError)]
     for kind in every:

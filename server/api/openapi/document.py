@@ -28,7 +28,7 @@ _ABOUT = (
     "anyone may do; with `Authorization: Bearer`, what that token or user may do. Queries nest brackets: "
     "`filters[title][$eq]=x`, `populate[author][fields][0]=name`. All errors have the same shape."
 )
-# The values of these keys in a schema or parameter are data from the site.
+# Keys in a schema or parameter whose values are data from the site.
 _SITE_VALUES = ("example", "examples", "enum", "const", "default")
 _BEARER = {
     "type": "http",
@@ -38,8 +38,8 @@ _BEARER = {
 
 
 def describe_site(state: State, actor: Actor) -> bytes:
-    """Return the OpenAPI document for a site and a caller, as JSON. Equal sites and permissions always result
-    in the same bytes.
+    """Return the OpenAPI document for a site and a caller, as JSON. If the site and the permissions are the
+    same, the bytes are the same too.
     """
     public = Actor("public", state.settings.roles["public"])
     taken = [name for name, _ in shared_schemas()]
@@ -67,10 +67,11 @@ def describe_site(state: State, actor: Actor) -> bytes:
 
 
 def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
-    """Add the operations from an area to `paths`, if the caller may use them.
+    """Add the descriptions of an area's operations to `paths`. Operations that the caller may not use are
+    omitted.
 
-    If the audience's `view` is a single type, only the operations on single types are added, and likewise for
-    a collection type.
+    If the audience's `view` is a single type, only the operations on single types are added. If it is a
+    collection type, only the operations on collection types are added.
     """
     for operation in area.operations:
         path, view = operation.described_path, audience.view
@@ -85,9 +86,9 @@ def _add(paths: dict[str, JsonSchema], area: Area, audience: Audience) -> None:
 
 
 def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str, JsonSchema]) -> None:
-    """Remove references to parameters that are not defined in the document.
+    """Remove references to parameters that the document does not define.
 
-    For example, there is no parameter `populate` for a type without relations.
+    For example, there is no parameter `populate` for a type that has no relations.
     """
     known = {f"#/components/parameters/{name}" for name in parameters}
     for methods in paths.values():
@@ -97,7 +98,7 @@ def _leave_out_unknown(paths: Mapping[str, JsonSchema], parameters: Mapping[str,
 
 
 def _components(state: State, schemas: TypeSchemas) -> dict[str, dict[str, JsonSchema]]:
-    """Return all components that the document can contain, by section (such as `schemas`) and by name."""
+    """Return all components that the document may need, by section (such as `schemas`) and by name."""
     types = [*state.schema.content_types, *(state.schema.types[uid] for uid in BUILT_IN)]
     parameters = dict(shared_parameters(state.settings))
     for type_ in types:
@@ -126,8 +127,7 @@ def _used_components(
 def _references(value: Any) -> Iterable[tuple[str, str]]:
     """Yield the section and name of each component to which a part of the document refers.
 
-    Examples and enumerations are skipped, because they contain data from the site, which could look like a
-    reference.
+    Examples and enumerations are skipped. They contain data from the site, which could look like a reference.
     """
     stack = [value]
     while stack:
@@ -136,7 +136,7 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
             stack.extend(item)
             continue
         for key, held in item.items() if isinstance(item, dict) else ():
-            if key == "properties":  # Below this key, all keys are attribute names.
+            if key == "properties":  # The keys of this object are names of attributes.
                 stack.extend(held.values())
             elif key in ("$ref", "mapping"):
                 for pointer in [held] if key == "$ref" else held.values():
@@ -147,8 +147,8 @@ def _references(value: Any) -> Iterable[tuple[str, str]]:
 
 
 def _version(*parts: Any) -> str:
-    """Return the document's version, which is a digest of its content. It changes whenever the document
-    changes.
+    """Return the document's version, which is a digest of the given parts of the document. It changes
+    whenever these parts change.
     """
     return blake2b(dumps(parts), digest_size=6).hexdigest()
 

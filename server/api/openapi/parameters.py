@@ -1,6 +1,6 @@
 """OpenAPI descriptions of parameters in queries, paths and headers.
 
-OpenAPI can't describe a parameter such as `filters[author][name][$eq]=Ann` exactly, because its style
+A parameter such as `filters[author][name][$eq]=Ann` can't be described exactly, because OpenAPI's style
 `deepObject` is not defined for nested objects.
 """
 
@@ -37,15 +37,15 @@ _WHOLE_NUMBER: JsonSchema = {"type": "integer", "minimum": -_MAX_INTEGER, "maxim
 def _list_parameter(
     name: str, item: JsonSchema, description: str, most: int | None = None, **more: Any
 ) -> JsonSchema:
-    """Return the description of a query parameter that contains a comma-separated list of at most `most`
-    names.
+    """Return the description of a query parameter that contains a comma-separated list. The list can contain
+    at most `most` items.
     """
     listed: JsonSchema = {"type": "array", "items": item, **({"maxItems": most} if most else {})}
     return in_query(name, listed, description, style="form", explode=False, **more)
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter that is the same for all content types."""
+    """Yield the name and description of each parameter that is the same in all content types' operations."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (
@@ -170,8 +170,8 @@ def _pagination(sizes: str, settings: Settings) -> JsonSchema:
 
 
 def type_parameters(schemas: TypeSchemas, type_: Type) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter for one content type. The names have the form
-    `Article.fields`.
+    """Yield the name and description of each parameter whose description depends on the content type. The
+    names look like `Article.fields`.
     """
     name = schemas.names[type_.uid]
     columns = [a.name for a in type_.columns.values() if a.selectable]
@@ -227,8 +227,8 @@ def _sort(schemas: TypeSchemas, type_: Type, columns: list[str], example: str) -
 
 
 def _nested_sort_keys(schemas: TypeSchemas, type_: Type) -> Iterator[str]:
-    """Yield regular expressions for sort keys that contain an attribute of a related document, such as
-    `author.name`.
+    """Yield regular expressions that match sort keys with an attribute of a related document or a component,
+    such as `author.name`.
     """
     for link in schemas.links(type_):
         targets: Mapping[str, Type] = {t.uid: t for t in schemas.targets(link)}
@@ -246,11 +246,11 @@ MAX_EXAMPLE_ITEMS = 2  # maximum length of lists in examples
 
 
 def examples_of(state: State, public: Actor, type_: Type) -> Mapping[str, Any]:
-    """Return examples for a content type. `plain` and `populated` are documents, and `input` is a request
-    body that creates a document.
+    """Return examples for a content type, by name. `plain` and `populated` are documents. `input` is a
+    request body that creates a document.
 
-    The documents are chosen from those that the public may see, even if the caller may see more, because
-    other documents might be confidential.
+    The examples are created only from documents that the public may read, because other documents might be
+    confidential. This also applies if the caller may read more.
     """
     if not public.may(type_.singular, "find"):
         return _invent_input(type_)
@@ -282,7 +282,7 @@ def _example_of(state: State, public: Actor, document: Document, params: Mapping
 
 
 def _cut(value: Any) -> Any:
-    """Return a value with long strings and lists shortened."""
+    """Return a value in which long strings and lists are shortened."""
     if isinstance(value, str):
         return value if len(value) <= MAX_EXAMPLE_CHARS else f"{value[: MAX_EXAMPLE_CHARS - 1]}…"
     if isinstance(value, list):
@@ -315,7 +315,9 @@ _SAMPLES: Mapping[str, Any] = {
 
 
 def _invent_input(type_: Type) -> Mapping[str, Any]:
-    """Return an example of a request body, generated from the schema. Returns {} if this is not possible."""
+    """Return an example of a request body, which is generated from the schema. Returns {} if no valid body
+    can be generated.
+    """
     found = _input(type_, _sample)
     return {} if found is None else {"input": found}
 
@@ -325,7 +327,8 @@ def _sample(attribute: Attribute) -> Any:
 
 
 def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
-    """Return a request body with valid values for the scalar attributes.
+    """Return a request body that contains values for the scalar attributes. `value_of` is a function that
+    returns an attribute's value. Invalid values are omitted.
 
     Returns None if there is no valid value for a required attribute.
     """
@@ -341,9 +344,9 @@ def _input(type_: Type, value_of: Callable[[Attribute], Any]) -> Any:
 
 
 def _input_value(attribute: Attribute, value: Any) -> Any:
-    """Return an example value for an attribute in a request body.
+    """Return an example of an attribute's value in a request body, given the value in a document.
 
-    Long strings are shortened. A `uid` gets a suffix, so that it is different from existing ones.
+    Long strings are shortened. A `uid` gets a suffix, so that it differs from the document's uid.
     """
     if attribute.type in ("biginteger", "uid"):
         return f"{value}-2" if attribute.type == "uid" else str(value)

@@ -1,5 +1,5 @@
-"""JSON Schemas that are the same for all sites: errors, rich text blocks, files, filters, and relations in
-request bodies.
+"""JSON Schemas that are the same for all sites: for errors, rich text blocks, files, filters, and relations
+in request bodies.
 """
 
 from collections.abc import Iterator, Mapping
@@ -112,7 +112,8 @@ _IMAGE_FORMAT = _object(
         "url": TEXT,
     }
 )
-# A target may be a complete document, as in a populated response. All its other keys are ignored.
+# A client may send back a complete document from a populated response. All keys except documentId are
+# ignored.
 _TARGET: JsonSchema = {
     "anyOf": [_ID, {"type": "object", "properties": {"documentId": _ID}, "required": ["documentId"]}]
 }
@@ -127,8 +128,8 @@ _MORPH_TARGET: JsonSchema = {
 
 
 def _relation(target: JsonSchema) -> JsonSchema:
-    """Return the schema for a relation in a request body. Its value contains either all targets of the
-    relation, or changes such as `connect` and `disconnect`.
+    """Return the schema for a relation in a request body. The relation's value contains either all its
+    targets, or changes such as `connect` and `disconnect`.
     """
     several = {"anyOf": [target, {"type": "array", "items": target}, {"type": "null"}]}
     changes = dict.fromkeys(OPERATIONS, several)
@@ -172,8 +173,8 @@ def _media() -> JsonSchema:
 
 
 def _scalar_filter(name: str, operand: JsonSchema) -> JsonSchema:
-    """Return the schema for a filter on a scalar attribute. The filter is a single value, a list of values,
-    or an object with operators.
+    """Return the schema for a filter on a scalar attribute. The filter can be a single value, a list of
+    values, or an object whose keys are operators.
     """
     properties: JsonSchema = {o.name: _operator(o, operand) for o in OPERATORS.values()}
     for logic in ("$and", "$or"):
@@ -204,8 +205,8 @@ def _operator(operator: Operator, operand: JsonSchema) -> JsonSchema:
 
 
 def _link_filter() -> JsonSchema:
-    """Return the schema for a filter on a relation itself. The filter checks the related document's
-    documentId, or whether the relation is empty.
+    """Return the schema for a filter on a relation itself (not on the related document's attributes). The
+    filter compares the related document's documentId, or checks whether the relation is empty.
     """
     ids = {"type": "array", "items": _ID, "minItems": 1}
     one, several = ("$eq", "$ne"), ("$in", "$notIn")

@@ -1,6 +1,7 @@
 """JSON Schemas for content types and components in responses, request bodies and filters.
 
-If the caller lacks the `find` permission for a type, all relations to this type are omitted.
+If the caller lacks the permission `find` for a type, all relations that can only refer to this type are
+omitted.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,16 +27,16 @@ _STATUS: JsonSchema = {"enum": ["published", "modified", "draft"]}
 
 
 def _with_statuses(meta: JsonSchema) -> JsonSchema:
-    """Return the schema for the `meta` in a list response, with an optional publication status for each
-    document.
+    """Return the schema for the object `meta` in the response to a list request. The object can also contain
+    the publication status of each document.
     """
     return {**meta, "properties": {**meta["properties"], "publicationStatus": list_of(_STATUS)}}
 
 
 @dataclass(frozen=True, slots=True)
 class TypeSchemas:
-    """The JSON Schemas for a site's types, for one caller. `names` contains the name of the JSON Schema for
-    each type's uid.
+    """The JSON Schemas for a site's types, as they apply to one caller. `names` maps the uid of each type to
+    the name of the type's JSON Schema.
     """
 
     types: Schema
@@ -43,7 +44,7 @@ class TypeSchemas:
     actor: Actor
 
     def all(self) -> Iterator[tuple[str, JsonSchema]]:
-        """Yield the name and definition of each JSON Schema for all types."""
+        """Yield the names and definitions of all JSON Schemas for all types."""
         for uid, type_ in self.types.types.items():
             name = self.names[uid]
             yield name, self.shown(type_)
@@ -67,7 +68,7 @@ class TypeSchemas:
             yield f"{name}List", object_of({"data": list_of(ref(name)), "meta": many})
 
     def may_find(self, attribute: Attribute) -> bool:
-        """Whether an attribute refers to at least one type that the caller may find."""
+        """Whether an attribute can refer to at least one type that the caller may find."""
         return bool(self.targets(attribute))
 
     def targets(self, attribute: Attribute) -> list[Type]:
@@ -123,9 +124,7 @@ class TypeSchemas:
         return any(a.polymorphic for a in every)
 
     def _populated_schema(self, attribute: Attribute) -> JsonSchema:
-        """Return the JSON Schema for an attribute's value in a response in which the attribute is
-        populated.
-        """
+        """Return the JSON Schema for an attribute's value in a response that populates this attribute."""
         refs = [ref(self.names[t.uid]) for t in self.targets(attribute)]
         if attribute.type == "dynamiczone" or attribute.polymorphic:
             key = "__component" if attribute.type == "dynamiczone" else "__type"
@@ -144,8 +143,8 @@ class TypeSchemas:
     def input(self, type_: Type, *, whole: bool) -> JsonSchema:
         """Return the schema for a document or component in a request body.
 
-        If `whole` is True, the body must contain the required attributes. If it is False, attributes that are
-        missing in the body keep their values.
+        If `whole` is True, the body must contain all required attributes. If it is False, attributes that are
+        missing in the body keep their current values.
         """
         properties = {a.name: self._input_schema(a) for a in type_.attributes.values() if self._writable(a)}
         needed = [a.name for a in type_.attributes.values() if a.name in properties and _is_required(a)]

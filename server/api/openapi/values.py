@@ -1,6 +1,6 @@
 """JSON Schemas for attribute values in responses, request bodies and filters.
 
-A schema for responses describes only the type of a value, because a document is served even if its values
+A schema for responses describes only a value's type, because documents are served even if their values
 violate the attributes' options, such as `maxLength`. A schema for request bodies includes all options that
 are checked when a document is published.
 """
@@ -18,7 +18,7 @@ _INTEGER_TEXT = r"^\s*[-+]?[0-9]+\s*$"
 _TRUTH_TEXT = r"^(0|1|[tT][rR][uU][eE]|[fF][aA][lL][sS][eE])$"
 _TIME = r"^[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}$"
 _TIME_TEXT = r"^([01]?[0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?$"
-# Unix times in milliseconds, from the year 1 to the year 9999.
+# The Unix times of the years 1 to 9999, in milliseconds.
 _EPOCH_MS = {"minimum": -62_135_596_800_000, "maximum": 253_402_300_799_999}
 
 # Schemas for values in responses, by attribute type.
@@ -59,7 +59,7 @@ BODY_VALUES: Mapping[str, JsonSchema] = {
     "decimal": {"type": ["number", "string"], "pattern": _NUMBER_TEXT},
     "boolean": {"type": ["boolean", "string"], "pattern": _TRUTH_TEXT},
 }
-# For each attribute type, the kind of operand in a filter and its schema.
+# For each attribute type, the name of the schema for operands in filters.
 OPERAND_KINDS: Mapping[str, str] = {
     **dict.fromkeys(("integer", "biginteger"), "Integer"),
     **dict.fromkeys(("float", "decimal"), "Number"),
@@ -93,7 +93,7 @@ def nullable(schema: Mapping[str, Any]) -> JsonSchema:
 
 
 def with_description(schema: Mapping[str, Any], attribute: Attribute) -> JsonSchema:
-    """Return a JSON Schema with the attribute's description added."""
+    """Return a JSON Schema to which the attribute's description is added."""
     return {**schema, "description": " ".join(describe_attribute(attribute))}
 
 
@@ -129,9 +129,7 @@ def _bounds(attribute: Attribute) -> list[tuple[str, Any]]:
 
 
 def count_bounds(attribute: Attribute) -> JsonSchema:
-    """Return the minimum and maximum number of items in a list attribute, as a part of a schema for request
-    bodies.
-    """
+    """Return the part of a schema for request bodies that limits the number of items in a list attribute."""
     found = {"minItems": _number(attribute.min), "maxItems": _number(attribute.max)}
     return {name: value for name, value in found.items() if value is not None}
 

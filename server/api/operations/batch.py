@@ -21,7 +21,7 @@ from server.api.serving.bodies import MAX_BODY_BYTES
 BATCH = Tag("Batch", "Several writes in one request.")
 MAX_OPERATIONS = 100
 MAX_MESSAGE_CHARS = 10_000
-MERGE = "merge"  # value of `prefer` in a request body; it means the same as in the `Prefer` header
+MERGE = "merge"  # a value of `prefer` in a request body, with the same meaning as in the `Prefer` header
 
 _OPERATION: JsonSchema = {
     **object_of(
@@ -71,7 +71,7 @@ _OFFER = {
 
 
 def _undoable(data: JsonSchema) -> JsonSchema:
-    """Return the schema for a response that contains `undo` if the write can be undone."""
+    """Return the schema for a response that also contains `undo`, if the write can be undone."""
     return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 

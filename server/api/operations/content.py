@@ -1,7 +1,7 @@
-"""Operations on content: lists of documents, documents, single types, and actions such as publish
-(docs/querying.md, docs/writing.md).
+"""Operations on content: reading and writing documents of collection types and single types, and actions such
+as publish (docs/querying.md, docs/writing.md).
 
-Each row applies either to all collection types or to all single types.
+Each operation applies either to all collection types or to all single types.
 """
 
 from collections.abc import Callable, Sequence
@@ -154,7 +154,7 @@ _UNPUBLISHES = MayOfType("update", drafts=False, needs_drafts=True)
 
 CONTENT = Area(
     "content",
-    parts=(),  # all paths below api/ that do not belong to a different area
+    parts=(),  # `area_of` returns this area for all paths below /api that belong to no other area
     takes_at=True,
     varies_by_commit=True,
     operations=(
@@ -179,13 +179,13 @@ CONTENT = Area(
 
 
 def content_at(path: str, schema: Schema) -> tuple[Type, str] | None:
-    """Parse the path of a content read into a content type and a document id. Returns None if the path is not
-    the path of a content read.
+    """Parse the path of a content read. Return the content type and the document id, or None for any other
+    path.
 
-    For a list of documents, the id is "". Both the path and the id are encoded as in WSGI, where each
-    character represents one byte.
+    For a list of documents, the id is "". As in WSGI, each character in the path and in the id represents one
+    byte.
     """
-    parts = path.split("/", 4)  # "", "api", the type, the id, and "" if the path ends with a slash
+    parts = path.split("/", 4)  # "", "api", the type, the id, and "" if there is a trailing slash
     type_ = schema.endpoints.get(parts[2]) if len(parts) > 2 else None
     if type_ is None or parts[1] != "api":
         return None

@@ -95,7 +95,7 @@ EVENTS = Area(
     "events",
     parts=("events",),
     tag=OF_EVENTS,
-    may_query_accounts=True,  # The accounts database may also contain the event log.
+    may_query_accounts=True,  # The event log may be in the same database as the accounts.
     operations=(
         Operation("findEvents", "GET", "/events", may_read_events, _events),
         Operation(

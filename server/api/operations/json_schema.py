@@ -1,11 +1,11 @@
-"""Helpers that build parts of JSON Schemas and OpenAPI documents."""
+"""Functions that build parts of JSON Schemas and OpenAPI documents."""
 
 from collections.abc import Mapping
 from typing import Any
 
 JsonSchema = dict[str, Any]
 JSON = "application/json"
-# Error statuses that all reads, or all writes, can return.
+# Statuses of the errors that all operations of a kind can return, such as all reads.
 READ = (400, 401, 403, 500)
 READ_ONE = (*READ, 404)
 WRITE = (*READ, 409, 413, 503, 507)
@@ -24,29 +24,31 @@ TAG = {"schema": TEXT, "description": "Entity tag: the version of the content of
 
 
 def ref(name: str, section: str = "schemas") -> JsonSchema:
-    """Return a reference to a component of the OpenAPI document."""
+    """Return a reference to a component of the OpenAPI document, such as a schema."""
     return {"$ref": f"#/components/{section}/{name}"}
 
 
 def shared_parameters(*names: str) -> list[JsonSchema]:
-    """Return references to parameters by name. If the OpenAPI document does not define a parameter, the
-    reference is removed later.
+    """Return references to parameters with these names. If the OpenAPI document does not define one of them,
+    its reference is removed later.
     """
     return [ref(name, "parameters") for name in names]
 
 
 def list_of(item: JsonSchema, **bounds: int) -> JsonSchema:
-    """Return the schema for a list with items of the given schema."""
+    """Return the schema for a list whose items have the schema `item`."""
     return {"type": "array", "items": item, **bounds}
 
 
 def or_null(schema: JsonSchema) -> JsonSchema:
-    """Return a JSON Schema that allows null in addition to what `schema` allows."""
+    """Return a JSON Schema that allows null and everything that `schema` allows."""
     return {"anyOf": [schema, {"type": "null"}]}
 
 
 def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> JsonSchema:
-    """Return the schema for an object that may not have properties other than the given ones."""
+    """Return the schema for an object with the given properties. No other properties are allowed. All of the
+    given properties are required, except for those in `optional`.
+    """
     return {
         "type": "object",
         "properties": dict(properties),
@@ -56,7 +58,7 @@ def object_of(properties: Mapping[str, Any], optional: tuple[str, ...] = ()) -> 
 
 
 def json_content(schema: JsonSchema, example: Any = None) -> JsonSchema:
-    """Return the value of the key `content` for a JSON request body or response."""
+    """Return the value of the key `content` in the description of a JSON request body or response."""
     return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}
 
 
@@ -66,9 +68,9 @@ def body_of(schema: JsonSchema, example: Any = None, *, required: bool = True) -
 
 
 def answer(description: str, schema: JsonSchema | None = None, *, tagged: bool = False) -> JsonSchema:
-    """Return the description of a response. If `tagged` is True, the response has an ETag header.
+    """Return the description of a response. If `tagged` is True, the response usually has an ETag header.
 
-    The ETag header is missing if the response only contains a draft's ids.
+    The ETag header is missing if the response contains only a draft's ids.
     """
     found: JsonSchema = {"description": description}
     if tagged:

@@ -1,4 +1,4 @@
-"""Data classes for the table of operations: the operations, and the areas that contain them."""
+"""Data classes for the table of operations: operations, and areas, which are groups of operations."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,26 +13,26 @@ from server.auth.permissions import Actor, may_branch, may_source
 from server.config.model import Settings
 from server.schema.model import Schema, Type
 
-# The regular expression for a path variable with a converter. It excludes words that have a meaning of their
-# own in the same place, such as `count`.
+# For each converter, the regular expression that a path variable must match. It excludes words such as
+# `count`, because a different operation has this word at the same place in its path.
 CONVERTERS: Mapping[str, str] = {
     "": r"[^/]+",
     "path": r"[^/].*?",
     "user": r"(?!(?:me|count)/?$)[^/]+",
     "file": r"(?!page/?$)[^/]+",
 }
-# Names of the handlers' arguments for these path variables. For all other variables, the argument is the name
-# in snake case.
+# For these path variables, the names of the handlers' arguments. For any other variable, the argument's name
+# is the variable's name in snake case.
 _ARGUMENTS = {"type": "api_id", "pluralApiId": "api_id", "singularApiId": "api_id", "id": "key"}
 _VARIABLE = re.compile(r"\{(\w+)(?::(\w+))?\}")
 _CAPITAL = re.compile(r"(?=[A-Z])")
-# Whether a write becomes a commit. "maybe" means: only if `git.commit` is on, or for a write to a branch.
+# Whether a write becomes a git commit. "maybe": only if `git.commit` is set, or if the write is to a branch.
 Commits = Literal["never", "maybe", "always"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A heading for several operations in the OpenAPI document."""
+    """A heading in the OpenAPI document for a group of operations."""
 
     name: str
     description: str
@@ -40,8 +40,9 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class TypeView:
-    """A content type in the OpenAPI document. `name` is the name of its JSON Schema. The keys of `examples`
-    are the examples' names.
+    """A content type, as described in the OpenAPI document for one caller. `name` is the name of the type's
+    JSON Schema. `examples` contains the examples by name. `drafts_only` is True if the caller may use the
+    operation only on drafts.
     """
 
     type: Type
@@ -52,9 +53,11 @@ class TypeView:
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """The caller for whom operations are described. `public` is the actor for requests without credentials.
+    """The caller for whom operations are described in the OpenAPI document. `public` is the actor for
+    requests without credentials.
 
-    `view` is the content type to which the operations apply, or None for all other operations.
+    `view` is the content type on which the operations work. It is None for operations that are not on a
+    content type.
     """
 
     actor: Actor
@@ -65,7 +68,7 @@ class Audience:
 
     @property
     def is_rate_limited(self) -> bool:
-        """Whether the site has a rate limit. If it has, any response can have the status 429."""
+        """Whether the site has a rate limit, so that any response can have the status 429."""
         return bool(self.settings.api.rate_limit)
 
     @property
@@ -75,16 +78,16 @@ class Audience:
 
     @property
     def may_dry_run(self) -> bool:
-        """Whether the caller may request dry runs. This requires a permission, because a dry run reveals file
-        paths.
+        """Whether the caller may request dry runs. Dry runs reveal file paths, so the caller needs the
+        permission `source.read`.
         """
         return may_source(self.actor, "read", self.schema)
 
 
 @dataclass(frozen=True, slots=True)
 class Docs:
-    """The OpenAPI description of an operation, except for what can be derived from other columns of the
-    table.
+    """The OpenAPI description of an operation. It does not contain what can be derived from the operation's
+    other columns in the table.
     """
 
     summary: str
@@ -96,24 +99,24 @@ class Docs:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One HTTP method that a path supports.
+    """One HTTP method on a path, as a row in the table of operations.
 
-    - `path`: the path, with variables as in OpenAPI. A variable can be followed by a colon and the name of a
-      converter (CONVERTERS).
+    - `path`: the path, with variables in OpenAPI's syntax. The name of a variable can be followed by a colon
+      and the name of a converter (CONVERTERS).
     - `permission`: the minimum permission that the caller needs. The handler may require more.
-    - `docs`: the OpenAPI description. If this is a string, the operation is missing from the OpenAPI
-      document, and the string explains why.
+    - `docs`: the OpenAPI description. If it is a string, the operation is not part of the OpenAPI document,
+      and the string explains why.
     - `max_body`: the size limit for request bodies in bytes, or None for the upload limit. If the caller
       lacks the permission, the limit is always SMALL_BODY_BYTES.
-    - `runs_inline`: whether the operation is handled by the entrance itself, without a Flask handler or a
+    - `runs_inline`: whether the module `entrance` handles the operation itself, without a Flask handler or a
       thread pool
     - `waits`: whether the operation may wait a long time for another process. If so, it runs in a separate
       thread pool.
     - `branch`, `dry_run`: whether the operation supports the parameters `branch` and `dryRun`
     - `slash`: whether the path may end with a slash
-    - `always_fails`: whether every response is an error that explains what to do instead. Such a method is
-      not listed in the `Allow` header.
-    - `kind`: the kind of content types to which the operation applies
+    - `always_fails`: whether all responses are errors that explain what to do instead. If so, the `Allow`
+      header does not list the method.
+    - `kind`: the kind of content types (collection types or single types) to which the operation applies
     """
 
     id: str
@@ -138,7 +141,7 @@ class Operation:
 
     @property
     def described_path(self) -> str:
-        """The path in OpenAPI syntax. It contains a variable for the API id of the content type."""
+        """The path in OpenAPI's syntax. In operations on content, a variable represents the content type."""
         return _VARIABLE.sub(r"{\1}", self.path)
 
     def matches(self, path: str) -> bool:
@@ -148,20 +151,22 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix are
-    treated in the same way.
+    """A group of operations whose paths begin with the same prefix. Unknown paths with this prefix are also
+    assigned to this area.
 
-    - `name`: the label for the area's requests in metrics
-    - `parts`: the beginnings of all paths in this area. Each is the first segment of a path, or `api/` and
+    - `name`: the name of the area in metrics
+    - `parts`: the prefixes of the paths in this area. A prefix is the first segment of a path, or `api/` and
       the second segment.
     - `takes_at`: whether reads support the parameter `at`, which selects a past commit
     - `varies_by_commit`: whether responses depend on the served commit. If so, they contain the header
       `Bifolio-Commit`.
-    - `uses_current_settings`: whether responses also depend on the current settings. If so, they are never
-      marked as immutable.
-    - `ignores_served_commit`: whether responses always describe the repository's current state
-    - `may_query_accounts`: whether requests from any caller may have to wait for the accounts database
-    - `writes_site`: whether writes change files. If so, a server for a past commit rejects them.
+    - `uses_current_settings`: whether responses that read a past commit also depend on the current settings.
+      If so, they are never marked as immutable.
+    - `ignores_served_commit`: whether operations always use the repository's current state, even if the
+      server serves a past commit
+    - `may_query_accounts`: whether requests may have to wait for the accounts database, even without
+      credentials
+    - `writes_site`: whether writes change files. If so, a server for a past commit rejects these writes.
     """
 
     name: str
@@ -176,7 +181,7 @@ class Area:
     writes_site: bool = True
 
 
-# Saves 12 of the 34 µs between receiving a write's headers and its body.
+# The cache saves 12 of the 34 µs between receiving a write's headers and receiving its body.
 @lru_cache(maxsize=512)
 def _pattern(path: str, slash: bool) -> re.Pattern[str]:
     parts = _VARIABLE.split(path)

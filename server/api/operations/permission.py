@@ -1,8 +1,8 @@
-"""Functions that check a caller's permission for an operation. Their arguments are the actor, the schema, and
-the content type in the path.
+"""Checks whether a caller has the permission for an operation. Each check is called with the actor, the
+schema, and the content type in the path.
 
-They check only the minimum permission for the operation. If a request needs further permissions, its handler
-checks them.
+It covers only the minimum permission for the operation. If a request needs further permissions, the
+operation's handler checks them.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Permission = Callable[[Actor, Schema, Type | None], bool]
 
 @dataclass(frozen=True, slots=True)
 class May:
-    """A permission check. It requires permission for all of the given actions on a subject."""
+    """A permission check. The actor needs the permissions for all of the given actions on a subject."""
 
     subject: str
     actions: tuple[str, ...]
@@ -33,16 +33,16 @@ class May:
 
 
 def may(subject: str, *actions: str) -> May:
-    """Return a permission check that requires permission for the given actions on a subject."""
+    """Return a permission check. The actor needs the permissions for all given actions on the subject."""
     return May(subject, actions)
 
 
 @dataclass(frozen=True, slots=True)
 class MayOfType:
-    """A permission check. It requires permission for an action on the content type in the path.
+    """A permission check. The actor needs the permission for an action on the content type in the path.
 
-    If `drafts` is True, it is enough if the actor may perform the action on the type's drafts. If
-    `needs_drafts` is True, the content type must have drafts.
+    If `drafts` is True, it is sufficient if the actor may perform the action on the type's drafts. If
+    `needs_drafts` is True, the check fails if the content type has no drafts.
     """
 
     action: str
@@ -68,8 +68,8 @@ def may_write_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_undo(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may write documents of at least one content type. The public may never undo
-    writes.
+    """Whether the actor may write documents of at least one content type, and is not the public. The public
+    may never undo writes.
     """
     return actor.name != PUBLIC_ACTOR and may_write(actor, schema.content_types)
 
@@ -80,8 +80,8 @@ def may_find_any(actor: Actor, schema: Schema, type_: Type | None) -> bool:
 
 
 def may_read_events(actor: Actor, schema: Schema, type_: Type | None) -> bool:
-    """Whether the actor may read events: there must be a content type, or media files, with events that the
-    actor may find.
+    """Whether the actor may read events, which requires the permission `find` for at least one content type
+    or for media files.
     """
     with suppress(ForbiddenError):
         return bool(subjects_of(actor, schema))

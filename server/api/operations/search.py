@@ -1,5 +1,5 @@
-"""Operations that cover all content types that the caller may find: `/search` (docs/search.md) and
-`/overview`.
+"""The operations `/search` (docs/search.md) and `/overview`, which cover all content types that the caller
+may find.
 """
 
 from server.api.operations.json_schema import (

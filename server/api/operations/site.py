@@ -1,4 +1,4 @@
-"""Operations for information about the site and its server, and for HTML pages."""
+"""Operations that return information about the site and its server, and operations that return HTML pages."""
 
 from server.api.operations.json_schema import (
     COUNT,
@@ -54,7 +54,7 @@ _DESCRIBED: JsonSchema = {"type": "object", "required": ["uid", "schema"]}
 
 
 def _describe_operations(kind: str, path: str, items: str) -> tuple[Operation, Operation]:
-    """Return two operations: one that lists all content types or components, and one that returns a single
+    """Return two operations: one lists all content types or all components, and the other returns a single
     content type or component.
     """
     many = {200: answer("Their schemas.", object_of({"data": list_of(_DESCRIBED)}))}
@@ -208,7 +208,7 @@ GIT = Area(
     tag=SITE,
     operations=(
         Operation(
-            # Everyone may send this request, but the handler checks the signature of its body.
+            # Everyone may send this request, but the handler rejects a body without a valid signature.
             "gitHook", "POST", "/git/hook", anyone,
             Docs(
                 "Receive a signed push webhook from the git host",
@@ -252,7 +252,7 @@ START = Area(
 STUDIO = Area(
     "studio",
     parts=("studio",),
-    writes_site=False,  # The only writes here are signing in and signing out.
+    writes_site=False,  # The only writes in this area are signing in and signing out.
     operations=(
         Operation("studioPage", "GET", "/studio", anyone, _PAGE),
         Operation("studioPlace", "GET", "/studio/{place:path}", anyone, _PAGE, slash=False),

@@ -1,5 +1,5 @@
-"""Operations under `/source` and `/problems`: the files that contain the documents, and the problems in these
-files (docs/files.md).
+"""Operations under `/source` and `/problems`, on the files that contain the documents, and on the problems in
+these files (docs/files.md).
 """
 
 from server.api.operations.history import PAGES, TYPE
@@ -51,7 +51,7 @@ _ID = in_path("documentId", "A documentId.")
 
 
 def _operations(name: str, path: str, variables: list[JsonSchema]) -> tuple[Operation, Operation]:
-    """Return two operations: one that reads a document's file, and one that writes it."""
+    """Return two operations: one reads a document's file, and the other writes it."""
     shown = Docs(
         "Get the source file of a document",
         {200: answer("Path and text of the file.", _ANSWER)},
