@@ -15,9 +15,7 @@ FORMAT = "Strapi-Response-Format"  # request header that selects the Strapi 4 fo
 # Keys in the WSGI environ: the state that the request reads, and the request's budget.
 STATE, BUDGET = "bifolio.state", "bifolio.budget"
 COMMIT = "bifolio.commit"  # the AnsweredCommit, if the request reads a past state
-REFUSED = (
-    "bifolio.refused"  # the error with which the request must be rejected, because of its headers or its body
-)
+REFUSED = "bifolio.refused"  # the error with which the request is rejected because of its headers or body
 # The HTTP server sets these three keys. The first means that the request must not block the current thread.
 # The second means that the request was moved to a thread pool because it is costly. The third contains a
 # function that returns whether the client has disconnected.

@@ -1,7 +1,7 @@
-"""Receiving of request bodies, before the app handles the request. There are limits for a body's size and for
-the time that it takes to arrive.
+"""Receiving of request bodies, before the app handles the requests. The size of a body, and the time in which
+it must arrive, are limited.
 
-A small body is stored in memory, and a large body in an unnamed file on the same disk as the site. If a
+A small body is stored in memory. A large body is stored in an unnamed file on the same disk as the site. If a
 client stops sending or sends too slowly, it is disconnected, and its request has no effect.
 """
 
@@ -16,30 +16,30 @@ from typing import IO, Protocol
 from server.errors import ApiError, BusyError, ClientGone, RequestTimeoutError, StorageError
 
 MAX_BODY_BYTES = 16 * 1024 * 1024  # Limit for JSON. Larger bodies are rejected without being read.
-SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for all callers without permission.
-MEDIUM_BODY_BYTES = 1_000_000  # Limit for bodies that contain a file's text, or many file names or values.
+SMALL_BODY_BYTES = 64 * 1024  # Limit for most operations, and for callers who lack the permission.
+MEDIUM_BODY_BYTES = 1_000_000  # Limit if a body contains the text of a file, or many names or values.
 MAX_MEMORY_BYTES = 1024 * 1024  # Larger bodies are stored in a file.
 MAX_ALL_MEMORY_BYTES = (
     64 * 1024 * 1024
-)  # Limit for the total size of all bodies in memory. When it is reached, bodies are stored in files.
-# Limit for the total size of all bodies that a process is receiving or handling, in memory and in files.
+)  # Limit for all bodies in memory together. When it is reached, bodies are stored in files.
+# Limit for all bodies together, in memory and in files, that a process is receiving or handling.
 MAX_RECEIVED_BYTES = 1024 * 1024 * 1024
-# Small bodies may exceed MAX_RECEIVED_BYTES by this much, which is enough for one small body per connection.
+# Together, small bodies may exceed MAX_RECEIVED_BYTES by this much: one small body per connection.
 SMALL_RESERVE_BYTES = 256 * 1024 * 1024
 PROGRESS_TIMEOUT_S = 30.0  # Maximum time between two parts of a body.
-BODY_TIMEOUT_S = 300.0  # Maximum time until a body is complete.
+BODY_TIMEOUT_S = 300.0  # Maximum time in which a body must be complete.
 
 
 class Exchange(Protocol):
-    """Interface to a request whose body will be received."""
+    """Interface to an HTTP request whose body has not been received yet."""
 
     async def read(self) -> bytes:
         """Return the next part of the body, or b"" at its end."""
 
 
 class Receiver:
-    """Receives the bodies of all requests to a process, on the process's event loop. `folder` is a function
-    that creates the folder for large bodies and returns it.
+    """Receives the bodies of all requests to a process. It must be used on the process's event loop. `folder`
+    is a function that creates the folder for large bodies and returns it.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
@@ -48,10 +48,10 @@ class Receiver:
         self.in_memory = 0
 
     async def receive(self, exchange: Exchange, length: int | None, most: int) -> "Body":
-        """Receive a body. The position in its file is at the start.
+        """Receive a body and return it. The file position is at the start of the body.
 
         `length` is the Content-Length, or None for a chunked body. If the body is longer than `most` bytes,
-        its file is incomplete, and its `length` is larger than `most`.
+        the returned body is incomplete, and its `length` is larger than `most`.
 
         Raises ClientGone, BadRequestError and RequestTimeoutError. Raises StorageError if the disk fails.
         Raises BusyError if the bodies that the process is receiving or handling are too large in total.
@@ -71,7 +71,9 @@ class Receiver:
         return body
 
     def reserve(self, size: int, *, small: bool) -> None:
-        """Add bytes to the total size of all bodies. Raises BusyError if the total would exceed its limit."""
+        """Reserve `size` bytes of the space that all bodies share. Raises BusyError if too little space is
+        free.
+        """
         if self._room - size < (-SMALL_RESERVE_BYTES if small else 0):
             raise BusyError("The server is receiving too many large request bodies; try again")
         self._room -= size
@@ -81,8 +83,8 @@ class Receiver:
 
 
 class Body:
-    """A request body, in memory or in a file, and its length in bytes. Until it is closed, it is part of the
-    receiver's total size.
+    """A request body, in memory or in a file, and its length in bytes. Until it is closed, it uses a part of
+    the space that all bodies share.
     """
 
     def __init__(self, receiver: Receiver) -> None:
@@ -92,7 +94,9 @@ class Body:
         self._reserved = 0
 
     def write(self, chunk: bytes) -> None:
-        """Append a part to the body. Raises BusyError and OSError."""
+        """Append a part to the body. Raises BusyError if too little space is free, and OSError if the disk
+        fails.
+        """
         size, receiver = len(chunk), self._receiver
         receiver.reserve(size, small=self.length <= SMALL_BODY_BYTES)
         self._reserved += size
@@ -109,7 +113,7 @@ class Body:
         self._receiver.in_memory -= self._reserved
 
     def close(self) -> None:
-        """Delete the body, and give its room back."""
+        """Delete the body, and release the space that it has used."""
         if isinstance(self.file, BytesIO):
             self._receiver.in_memory -= self._reserved
         self._receiver.release(self._reserved)
@@ -124,8 +128,8 @@ class Body:
 
 
 async def _receive(exchange: Exchange, body: Body, most: int) -> ApiError | None:
-    """Receive a body, but stop when its length exceeds `most`. If the time or the disk space runs out, return
-    the error.
+    """Receive a body, but stop when its length exceeds `most`. If the body does not arrive in time or can't
+    be stored, return the error.
     """
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""Thread pool in which clients take turns, so that many requests from one client don't delay the requests
+"""A thread pool in which clients take turns. Many requests from one client therefore don't delay requests
 from other clients.
 """
 
@@ -11,16 +11,16 @@ from typing import Any
 
 from server.errors import TurnError
 
-# Limit for each client. It is needed because a waiting request also occupies a connection, even if the client
-# has closed it.
+# The limit for each client's queue. It is needed because each waiting request occupies a connection, even
+# after the client has disconnected.
 MAX_QUEUED_CALLS = 1000
 _QUEUE_FULL = "Too many requests from this address are waiting; try again later"
 
 
 class ClientThreads:
-    """A thread pool with a separate queue for each client. Clients with queued work take turns.
+    """A thread pool with a separate queue for each client. Clients with queued calls take turns.
 
-    One client alone can't use all threads: `reserved` threads remain for other clients.
+    A single client can't use all threads: `reserved` threads are always left for other clients.
     """
 
     def __init__(self, threads: int, name: str, reserved: int) -> None:
@@ -28,12 +28,12 @@ class ClientThreads:
         self._free, self._share = threads, threads - reserved
         self._lock = threading.Lock()
         self._queues: OrderedDict[str, deque[tuple[Future[Any], Callable[[], Any]]]] = OrderedDict()
-        self._working: Counter[str] = Counter()  # number of threads that each client is using
+        self._working: Counter[str] = Counter()  # the number of threads that each client is using
 
     def submit(self, client: str, work: Callable[..., Any], *args: Any) -> "Future[Any]":
-        """Queue a function call for a client. Return a future for the function's result.
+        """Add a function call to a client's queue. Return a future for the function's result.
 
-        Raises TurnError if MAX_QUEUED_CALLS calls for this client are already waiting.
+        Raises TurnError if MAX_QUEUED_CALLS calls are already waiting in this client's queue.
         """
         future: Future[Any] = Future()
         with self._lock:
@@ -45,7 +45,7 @@ class ClientThreads:
         return future
 
     def shutdown(self) -> None:
-        """Wait until all calls that have started are finished, then end the threads."""
+        """Wait until all calls that have started have finished, then end the threads."""
         self._pool.shutdown()
 
     def _begin(self) -> None:

@@ -1,9 +1,9 @@
-"""HTTP/1.1 on one connection. Requests are parsed with httptools, which uses llhttp.
+"""HTTP/1.1 on a single connection. Requests are parsed with httptools, which uses llhttp.
 
 A connection is an asyncio protocol on the event loop. It passes each request to the server as an `Exchange`,
 which receives the request's body and sends the response. If a client sends several requests at once
-(pipelining), they are queued. The next one is handled only when the client has read most of the previous
-response. If a client neither sends nor reads anything for too long, its connection is closed.
+(pipelining), the requests are queued. A queued request is handled only after the client has read most of the
+previous response. If a client neither sends nor reads anything for too long, its connection is closed.
 """
 
 import asyncio
@@ -32,32 +32,32 @@ from server.api.serving.heads import (
 from server.api.serving.sockets import unsent_bytes
 from server.errors import ApiError, BadRequestError, ClientGone
 
-HEAD_TIMEOUT_S = 30.0  # Maximum time until a request head is complete, and between two requests.
-MAX_PIPELINED_REQUESTS = 64  # Maximum length of the queue. Further requests remain unparsed bytes.
-MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if this many bytes have arrived after the current request.
-MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if this many bytes of a body are waiting to be processed.
-MAX_DISCARDED_BYTES = 64 * 1024  # If a body is not needed and is longer than this, the connection is closed.
-MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for bytes in a chunked body that are not content.
-# This many bytes per chunk, for its size and line ends, do not count towards the maximum.
+HEAD_TIMEOUT_S = 30.0  # Maximum time until a request's head is complete, and between two requests.
+MAX_PIPELINED_REQUESTS = 64  # Maximum length of the queue. Further requests are not parsed yet.
+MAX_QUEUED_BYTES = 64 * 1024  # Reading pauses if more bytes than this have arrived after the current request.
+MAX_UNREAD_BYTES = 256 * 1024  # Reading pauses if more bytes of a body are waiting to be processed.
+MAX_DISCARDED_BYTES = 64 * 1024  # If the rest of a body is not needed but longer, the connection is closed.
+MAX_CHUNK_OVERHEAD_BYTES = 64 * 1024  # Limit for the bytes in a chunked body that are not content.
+# For each chunk, this many bytes (its size and line ends) are not counted.
 FREE_CHUNK_BYTES = 16
 READ_BYTES = 64 * 1024  # Size of the read buffer.
 MAX_CACHED_HEADS, MAX_CACHED_HEAD_BYTES = 512, 1024  # Limits for the cache of parsed requests.
-LINGER_TIMEOUT_S = 2.0  # How long a connection continues to read while it closes.
-STALL_TIMEOUT_S = 60.0  # Maximum time in which a client reads nothing of the response.
+LINGER_TIMEOUT_S = 2.0  # How long a connection that is closing continues to read.
+STALL_TIMEOUT_S = 60.0  # Maximum time during which a client reads nothing of a response.
 _BODILESS_STATUSES = (204, 304)
 
 
 class Server(Protocol):
-    """Interface to the server that a connection belongs to.
+    """Interface to the server to which a connection belongs.
 
-    `heads` is a cache of parsed requests that have no body. The keys are the requests' bytes. Clients often
-    repeat a request, and handling a cached request takes 40 µs instead of 50.
+    `heads` is a cache of parsed requests without a body. Its keys are the bytes of the requests. Clients
+    often repeat a request. If the request is cached, handling it takes 40 µs instead of 50.
     """
 
     heads: dict[bytes, Environ]
-    buffer: memoryview  # all connections share it, because bytes are parsed immediately after they are read
+    buffer: memoryview  # shared by all connections, because bytes are parsed right after they are read
     date: bytes  # the Date header with the current time
-    retiring: bool  # whether each connection closes after its next response
+    retiring: bool  # whether each connection must close after its next response
 
     def opened(self, connection: "Connection") -> None:
         """Register a new connection."""
@@ -66,11 +66,11 @@ class Server(Protocol):
         """Unregister a connection that was closed."""
 
     def handle(self, exchange: "Exchange") -> None:
-        """Start responding to a request."""
+        """Start handling a request."""
 
 
 class _RefusedError(Exception):
-    """Raised to reject a request head with the given status."""
+    """Raised to reject the head of a request with the given status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -78,7 +78,7 @@ class _RefusedError(Exception):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """A connection from a client."""
+    """A client's connection to the server."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
@@ -90,18 +90,18 @@ class Connection(asyncio.BufferedProtocol):
         self._target = b""
         self._headers: list[tuple[bytes, bytes]] = []
         self._head_bytes = 0
-        self._overhead = 0  # bytes in the current chunked body that are not content
+        self._overhead = 0  # the number of bytes in the current chunked body that are not content
         self._in_head = False  # whether a part of a request head has arrived
         self._parsed: list[Environ] = []  # the requests in the bytes that were read last
         self._receiving: Exchange | None = None  # the exchange whose body is still arriving
         self._waiting: deque[Exchange] = deque()
         self._unparsed = b""  # bytes that were read, but not parsed because the queue was full
-        self._queued_bytes = 0  # bytes that arrived after the first request in `_waiting`
+        self._queued_bytes = 0  # the number of bytes that arrived after the first request in `_waiting`
         self._is_paused = False  # whether reading from the client is paused
         self._turn: Exchange | None = None  # the exchange whose response is being computed or sent
         self._advancing = False
         self._is_last = False  # whether to ignore further requests
-        # error status for a rejected head; it is sent after the responses to earlier requests
+        # The error status for a rejected head, or 0. It is sent after the responses to earlier requests.
         self._refusal = 0
         self._lingers = False
         self._unsent, self._stalled_since = 0, 0.0
@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- called by asyncio ---------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Register the connection with the server."""
+        """Initialize the connection, and register it with the server."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         client: Sequence[object] = transport.get_extra_info("peername") or ("", 0)
@@ -120,8 +120,8 @@ class Connection(asyncio.BufferedProtocol):
         self.server.opened(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next bytes. All connections can share it, because asyncio calls
-        `buffer_updated` before it reads from another connection.
+        """Return the buffer into which the next bytes are read. All connections share one buffer, because
+        asyncio calls `buffer_updated` before it reads from another connection.
         """
         return self.server.buffer
 
@@ -144,38 +144,37 @@ class Connection(asyncio.BufferedProtocol):
             self.update_reading()
 
     def eof_received(self) -> bool:
-        """Handle the end of the client's data. Returns whether a response must still be sent."""
+        """Handle the end of the client's data. Returns True if a response must still be sent."""
         self._leave()
         return not self._lingers and (self._turn is not None or bool(self._waiting))
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Clean up after the connection has been closed."""
+        """Clean up after the connection was closed."""
         self.is_open = False
         self._parser = None  # This breaks a reference cycle.
         self.resume_writing()
         self._leave()
         self._waiting.clear()
-        self._unparsed, self._turn = b"", None  # Breaks another cycle.
+        self._unparsed, self._turn = b"", None  # This breaks another cycle.
         self.server.closed(self)
 
     def pause_writing(self) -> None:
-        """Record that the write buffer is full, because the client reads too slowly."""
+        """Record that the write buffer is full because the client is reading too slowly."""
         self._drained = self.loop.create_future()
 
     def resume_writing(self) -> None:
-        """Record that the write buffer has room again, and handle the next request."""
+        """Record that the write buffer has room again, and schedule the next request."""
         if self._drained is not None:
             self._drained.set_result(None)
             self._drained = None
         if (self._waiting or self._unparsed) and self.is_open:
-            # This must not run immediately, because asyncio's transport is just writing and must not be
-            # closed.
+            # asyncio's transport is still writing. `_advance` could close it, so it must not run yet.
             self.loop.call_soon(self._advance)
 
     # --- called by the parser --------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Start a new request."""
+        """Prepare for parsing a new request."""
         if self._is_last:
             raise _RefusedError(400)
         self._target, self._headers, self._in_head = b"", [], True
@@ -208,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         if parser.should_upgrade():
             return
         self._in_head = False
-        self._target, self._headers = b"", []  # Frees memory while the connection is idle.
+        self._target, self._headers = b"", []  # This frees memory while the connection is idle.
         self._parsed.append(environ)
         self._hand_over(environ, version, keeps_alive=parser.should_keep_alive())
 
@@ -229,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def unsent(self) -> int:
-        """Return the number of bytes that were written, but that the client has not acknowledged yet."""
+        """Return the number of bytes that were written but that the client has not acknowledged yet."""
         return self._transport.get_write_buffer_size() + unsent_bytes(
             self._transport.get_extra_info("socket")
         )
@@ -240,13 +239,13 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(data)
 
     async def drain(self) -> bool:
-        """Wait until the write buffer has room. Returns whether the client is still connected."""
+        """Wait until the write buffer has room. Returns False if the client has disconnected."""
         if self._drained is not None:
             await self._drained
         return self.is_open
 
     def update_reading(self) -> None:
-        """Pause reading from the client if too many of its bytes are unprocessed. Otherwise resume."""
+        """Pause reading while too many bytes from the client are waiting to be processed. Otherwise resume."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -302,7 +301,7 @@ class Connection(asyncio.BufferedProtocol):
     # --- internal -----------------------------------------------------------------------------------
 
     def _parse_requests(self) -> None:
-        """Parse the bytes that were read, until MAX_PIPELINED_REQUESTS requests are in the queue."""
+        """Parse the bytes that were read. Stop when MAX_PIPELINED_REQUESTS requests are in the queue."""
         while self._unparsed and len(self._waiting) < MAX_PIPELINED_REQUESTS:
             end = end_of_heads(self._unparsed, MAX_PIPELINED_REQUESTS - len(self._waiting))
             data, self._unparsed = self._unparsed[:end], self._unparsed[end:]
@@ -354,7 +353,7 @@ class Connection(asyncio.BufferedProtocol):
             self.server.heads[data] = environ
 
     def _advance(self) -> None:
-        """Handle queued requests, one after the other. Stop while the client is not reading the responses."""
+        """Handle the queued requests one after the other. Stop if the client is not reading the responses."""
         if self._advancing:
             return
         self._advancing = True
@@ -374,7 +373,7 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _leave(self) -> None:
-        """Handle the end of the client's data. Abort an incomplete request body. Notify all exchanges."""
+        """Handle the end of the client's data. Abort an incomplete request body, and notify all exchanges."""
         self._is_last = True
         if self._receiving is not None:
             self._receiving.break_off(ClientGone())
@@ -384,7 +383,7 @@ class Connection(asyncio.BufferedProtocol):
                 exchange.left()
 
     def _parse(self, data: bytes) -> None:
-        """Parse bytes. Raises HttpParserError.
+        """Parse bytes from the client. Raises HttpParserError.
 
         The `Upgrade` header is ignored, because no other protocol is supported. If a request has this header,
         httptools does not parse its body. The head is therefore parsed a second time, without this header.
@@ -404,7 +403,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with an error status. The responses to earlier requests are sent before it."""
+        """Reject invalid bytes with an error status, which is sent after the responses to earlier requests."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -416,10 +415,10 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _close(self) -> None:
-        """Close the connection when all bytes have been sent.
+        """Close the connection after all bytes have been sent.
 
         If the client is still sending, the connection continues to read for up to LINGER_TIMEOUT_S. If it
-        closed immediately, the client would lose the response.
+        closed immediately, the client might not receive the response.
         """
         self._is_last = True
         self._waiting.clear()
@@ -441,13 +440,13 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Exchange:
-    """A request whose head is complete, together with its response."""
+    """A request whose head is complete, and the response to it."""
 
-    # Defaults, which most requests don't change. As instance attributes, they would cost 0.5 µs per request.
+    # Defaults that most requests don't change. Setting them in `__init__` would take 0.5 µs for each request.
     is_left = False  # whether the client has disconnected
     on_left: Callable[[], None] | None = None  # called when the client disconnects
     _received = _discards = _ignores = _chunked = _closes = _is_read = False
-    _body: bytearray | None = None  # the part of the body that has arrived and was not read yet
+    _body: bytearray | None = None  # the bytes of the body that have arrived but were not read yet
     _unread = 0
     _failure: ApiError | ClientGone | None = None
     _reader: asyncio.Future[None] | None = None
@@ -477,16 +476,16 @@ class Exchange:
         self._wake()
 
     def ignore_body(self) -> None:
-        """Store nothing of the body, because the response does not depend on it."""
+        """Discard the request body, because the response does not depend on it."""
         self._ignores, self._body = True, None
 
     def complete(self) -> None:
-        """Mark the request body as complete."""
+        """Record that the request body is complete."""
         self._received = True
         self._wake()
 
     def break_off(self, failure: ApiError | ClientGone) -> None:
-        """Handle a request body that will remain incomplete."""
+        """Record that the rest of the request body will not arrive, for the reason `failure`."""
         self._keeps_alive = False
         self._failure = self._failure or failure
         self._wake()
@@ -511,17 +510,17 @@ class Exchange:
 
     @property
     def has_much_unread(self) -> bool:
-        """Whether so much of the request body is unprocessed that reading from the client should pause."""
+        """Whether reading must pause, because too many bytes of the body are waiting to be processed."""
         return self._unread > MAX_UNREAD_BYTES and not self._discards
 
     @property
     def _expects(self) -> bool:
-        """Whether the client waits for `100 Continue` before it sends the request body."""
+        """Whether the client is waiting for `100 Continue` before it sends the request body."""
         expects = self.environ.get("HTTP_EXPECT", "").lower() == "100-continue"
         return expects and self._version == "1.1" and not self._is_read
 
     def left(self) -> None:
-        """Handle the client's disconnection."""
+        """Record that the client has disconnected, and call `on_left`."""
         self.is_left = True
         call, self.on_left = self.on_left, None
         if call is not None:
@@ -547,9 +546,9 @@ class Exchange:
         self._finish()
 
     def begin(self, status: int, headers: Sequence[Header]) -> None:
-        """Send the head of a response. The body will follow in parts.
+        """Send the head of a response. The body must then be sent in parts with `send`.
 
-        If the headers contain no Content-Length, chunked encoding is used for the body.
+        If the headers contain no Content-Length, the body is sent with chunked encoding.
         """
         head = encode_head(self._version, status, tuple(headers))
         if not head.has_length:
@@ -558,13 +557,13 @@ class Exchange:
         self.connection.write(self._whole(head, b"transfer-encoding: chunked\r\n" if self._chunked else b""))
 
     def send(self, data: bytes | memoryview) -> int:
-        """Send a part of the response body. Return the length of this part."""
+        """Send a part of the response body, and return the length of this part."""
         if data:
             self.connection.write(b"%X\r\n%s\r\n" % (len(data), data) if self._chunked else data)
         return len(data)
 
     def end(self) -> None:
-        """Finish the response body."""
+        """Mark the response body as complete."""
         if self._chunked:
             self.connection.write(b"0\r\n\r\n")
         self._finish()
@@ -583,7 +582,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Whether too much of the request body is missing for it to be worth receiving the rest."""
+        """Whether so much of the body has not arrived yet that closing the connection is better than waiting."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

@@ -1,11 +1,11 @@
-"""Generations of workers. All workers in a generation are forked from the same process, so they share its
-memory.
+"""Generations of workers. All workers in a generation are forked from the same process, so they share this
+process's memory.
 
 If a change affects all documents in a large site, a new process loads the site and forks the next generation
-of workers. When these workers can handle requests, the previous generation ends. The site is therefore loaded
-only once, not once per worker.
+of workers. When one of the new workers can handle requests, the previous generation is retired. The site is
+therefore loaded only once, not once for each worker.
 
-The server's first process does not load the site itself, because it could never free this memory.
+The server's first process does not load the site, because it could never free the memory that the site uses.
 """
 
 import logging
@@ -30,19 +30,20 @@ from server.api.serving.takeover import Offer
 
 log = logging.getLogger("bifolio")
 
-MARGIN_S = 2.0  # When a generation is ending, it may take this much longer than its workers.
-_NEWS = struct.Struct("=cI")  # the message, and the generation's number
+MARGIN_S = 2.0  # When a generation is ending, it may take this much longer than its workers may.
+_NEWS = struct.Struct("=cI")  # a message consists of its kind and the generation's number
 _WANTED, _ANSWERS = b"w", b"a"
 RETIRE = b"r"
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """A generation of workers, for use in the generation's own processes. It has a number (starting at 1),
-    and two pipes that connect it with the server's first process.
+    """A generation of workers, as seen by the generation's own processes. It has a number, starting at 1, and
+    two pipes that connect it to the server's first process.
 
-    The first process writes to the pipe `leash` to retire the generation, and closes it to end the
-    generation. The generation sends messages to the first process through the pipe `news`.
+    Through the pipe `leash`, the first process controls the generation: it writes a byte to retire the
+    generation, and closes the pipe to end it. Through the pipe `news`, the generation sends messages to the
+    first process.
     """
 
     number: int
@@ -56,7 +57,9 @@ class Generation:
         self._tell(_ANSWERS)
 
     def request_reload(self) -> None:
-        """Request a new generation. The request is ignored while another generation is already starting."""
+        """Request a new generation. The first process ignores the request if a new generation is already
+        starting.
+        """
         self._tell(_WANTED)
 
     def _tell(self, what: bytes) -> None:
@@ -66,8 +69,8 @@ class Generation:
 
 @dataclass(slots=True)
 class _Process:
-    """The main process of a generation, and the end of the generation's `leash` that the first process writes
-    to.
+    """The main process of a generation, as seen by the server's first process. `leash` is the end of the pipe
+    to which the first process writes.
     """
 
     number: int
@@ -79,10 +82,10 @@ class _Process:
 class Generations:
     """Runs `serve` in one process for each generation, until a signal ends all generations.
 
-    - `ended` is called when a generation has ended because a newer generation has replaced it.
-    - `offer` lets another server take over the port. In this case, all generations retire.
-    - `renew` renews the lease on the site's folder if necessary. It returns the seconds until the next call,
-      or None if no further call is needed.
+    - `ended` is called when a generation that was replaced has ended.
+    - `offer` lets another server take over the port. When this happens, all generations retire.
+    - `renew` renews the lease on the site's folder, if necessary. It returns the number of seconds until it
+      must be called again, or None if this is not necessary.
     """
 
     def __init__(
@@ -100,15 +103,14 @@ class Generations:
         self._next: _Process | None = None  # the generation that is starting
         self._retired: list[_Process] = []
         self._number = 0
-        self._wanted = True  # whether another generation was requested
+        self._wanted = True  # whether a new generation was requested
         self._due = 0.0  # when the next generation may start
         self._failures = 0
 
     def run(self) -> int:
-        """Run until a signal arrives or another server takes over. Return the exit status.
+        """Run until a signal arrives or another server takes over, and return the exit status.
 
-        The exit status is 0. Only if the first generation fails to start, its exit status is returned
-        instead.
+        If the first generation fails to start, its exit status is returned. Otherwise, the exit status is 0.
         """
         with arriving_signals(lambda: (self._read, *self._offer.descriptors)) as arrived:
             while True:
@@ -125,8 +127,8 @@ class Generations:
                     return 0
 
     def _begin(self) -> float | None:
-        """Fork the next generation if it was requested and is due. If it is not yet due, return the seconds
-        until then. Otherwise return None.
+        """Fork the next generation if one was requested and its pause has ended. If the pause has not ended,
+        return the remaining seconds. Otherwise return None.
         """
         if not self._wanted or self._next is not None or self._leaving:
             return None
@@ -160,8 +162,8 @@ class Generations:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            # A terminal sends these signals to all processes. They are ignored here, because the first
-            # process ends the other processes.
+            # A terminal sends these signals to all processes. They are ignored here, because only the first
+            # process must handle them. It then ends the other processes.
             for number in (signal.SIGINT, signal.SIGHUP):
                 signal.signal(number, signal.SIG_IGN)
             # The default actions are restored, because a forked process may receive SIGTERM before it can run
@@ -204,8 +206,8 @@ class Generations:
                 self._current, self._next, self._wanted = self._next, None, False
 
     def _leave(self) -> None:
-        """Retire the current generation, because another server is taking over. The generation first finishes
-        its open requests.
+        """Retire the current generation, because another server is taking over. The generation finishes its
+        open requests before it ends.
         """
         self._leaving = True
         self._offer.close()
@@ -255,9 +257,10 @@ class Generations:
         return [*self._retired, *(p for p in (self._current, self._next) if p is not None)]
 
     def _end(self, arrived: Callable[[float | None], bytes]) -> int:
-        """Send SIGTERM to all generations, and SIGKILL to those that are still running after a timeout.
+        """Send SIGTERM to all generations. Send SIGKILL to the generations that are still running after a
+        timeout.
 
-        If another signal arrives, send SIGTERM again.
+        If another signal arrives before the timeout, send SIGTERM again.
         """
         self._signal(signal.SIGTERM)
         deadline = time.monotonic() + STOP_TIMEOUT_S + MARGIN_S

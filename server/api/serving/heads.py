@@ -1,4 +1,6 @@
-"""Conversion of HTTP/1.1 heads: request heads are converted to WSGI environs, and response heads to bytes."""
+"""Conversion of HTTP/1.1 heads. Request heads are converted to WSGI environs, and response heads are
+converted to bytes.
+"""
 
 import re
 import sys
@@ -15,12 +17,12 @@ from server.api.response import Environ, Header
 from server.errors import ApiError, BadRequestError, UnauthorizedError
 
 _TARGET = re.compile(rb"[\x21-\x7e\x80-\xff]+")
-# Characters that some clients fail to percent-encode.
+# Characters that some clients don't percent-encode.
 _ESCAPED = re.compile(rb'["<>\\^`{|}]')
 _HIGH = re.compile(rb"[\x80-\xff]")
 _HOST = re.compile(r"[A-Za-z0-9._~%!$&'()*+;=:\[\]-]*")
 _ABSOLUTE = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
-# Python's reason phrases for these statuses depend on its version.
+# Python's reason phrases for these statuses are different in different versions.
 _PHRASES = {
     413: "Payload Too Large",
     414: "URI Too Long",
@@ -31,13 +33,13 @@ _STATUS_LINES = {s.value: f"{s.value} {_PHRASES.get(s.value, s.phrase)}\r\n" for
 MAX_HEAD_BYTES = 128 * 1024  # Larger request heads are rejected with status 431.
 MAX_HEADERS = 100
 MAX_TARGET_BYTES = 65_534  # Longer request targets (path and query) are rejected with status 414.
-# Headers that contain conditions. If one of them is not ASCII, the request is rejected.
+# Headers that restrict what a request does. If one of them is not ASCII, the request is rejected.
 _CONDITIONS = ("If-Match", "Prefer", "Bifolio-After")
-# Headers that contain lists. Flask always parses them, which takes 0.5 µs for each comma or semicolon. They
-# are therefore ignored if they are longer than MAX_LIST_CHARS.
+# Headers that contain lists. Flask always parses these headers, which takes 0.5 µs for each comma or
+# semicolon. A header that is longer than MAX_LIST_CHARS is therefore ignored.
 _LISTS = ("HTTP_IF_NONE_MATCH", "HTTP_PREFER", "CONTENT_TYPE", "HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
 MAX_LIST_CHARS = 4096
-MAX_CACHED_NAME_BYTES = 64  # `_key` does not cache longer names of headers.
+MAX_CACHED_NAME_BYTES = 64  # The keys of headers with longer names are not cached.
 _HEAD_END = b"\r\n\r\n"
 _ENVIRON: Environ = {
     "SCRIPT_NAME": "",
@@ -54,7 +56,7 @@ _ENVIRON: Environ = {
 
 
 def environ_of_connection(client: Sequence[object], server: Sequence[object]) -> Environ:
-    """Return those keys of the WSGI environ that are the same for all requests on a connection."""
+    """Return the part of the WSGI environ that is the same for all requests on a connection."""
     return {
         **_ENVIRON,
         "REMOTE_ADDR": str(client[0]),
@@ -69,7 +71,7 @@ def _rejection(status: int, name: str, message: str) -> bytes:
     return body
 
 
-# Response bodies for rejected request heads, by status. These requests are not passed to the app.
+# By status, the response bodies for rejected request heads. Rejected requests are not passed to the app.
 REFUSALS = {
     400: _rejection(400, "BadRequestError", "This is not a valid HTTP/1.1 request"),
     414: _rejection(414, "URITooLongError", f"The target has more than {MAX_TARGET_BYTES:,} bytes"),
@@ -82,7 +84,7 @@ REFUSALS = {
 
 
 def bracketed(host: str) -> str:
-    """Return an IP address in the form that can be followed by a port. IPv6 addresses are enclosed in
+    """Return an IP address in the form in which a port can be appended. IPv6 addresses are enclosed in
     brackets.
     """
     return f"[{host}]" if ":" in host else host
@@ -91,8 +93,8 @@ def bracketed(host: str) -> str:
 def environ_of(
     method: str, target: bytes, version: str, headers: Iterable[tuple[bytes, bytes]]
 ) -> Environ | None:
-    """Return the WSGI environ for a request, without the keys from `environ_of_connection`. Returns None if
-    the target is invalid.
+    """Return the WSGI environ for a request, without the keys that `environ_of_connection` returns. Returns
+    None if the target (the path and query) is invalid.
 
     If the request must be rejected because of its headers, the environ contains the error under the key
     REFUSED.
@@ -128,8 +130,8 @@ def environ_of(
 
 
 class EncodedHead(NamedTuple):
-    """The status line of a response and the headers from the app, as bytes, and whether they include the
-    Content-Length and Date headers.
+    """The beginning of a response's head as bytes: the status line, and the headers from the app.
+    `has_length` and `has_date` specify whether the app has set Content-Length and Date.
     """
 
     lines: bytes
@@ -140,7 +142,9 @@ class EncodedHead(NamedTuple):
 # The cache saves 5 of the 45 µs for a repeated request.
 @lru_cache(maxsize=512)
 def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> EncodedHead:
-    """Return a response's head as bytes. Raises ValueError if a header contains a line break."""
+    """Return the status line and the headers of a response as bytes. Raises ValueError if a header contains a
+    line break.
+    """
     text = "".join([f"{name.lower()}: {value}\r\n" for name, value in headers])
     if text.count("\n") != len(headers) or text.count("\r") != len(headers) or "\0" in text:
         raise ValueError("a response header contains a line break")
@@ -149,8 +153,8 @@ def encode_head(version: str, status: int, headers: tuple[Header, ...]) -> Encod
 
 
 def with_escaped_target(data: bytes) -> bytes:
-    """Return a request with the target in its first line percent-encoded, because some clients send UTF-8
-    there without encoding it.
+    """Return a request in which the target in the first line is percent-encoded. This is necessary because
+    some clients send UTF-8 there without encoding it.
     """
     line, end, rest = data.partition(b"\n")
     try:
@@ -170,8 +174,8 @@ def has_body(environ: Mapping[str, object]) -> bool:
 
 
 def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
-    """Split a request target into the host with port, the path and the query. Returns None if the target is
-    invalid.
+    """Split a request's target into the host (with the port), the path and the query. Returns None if the
+    target is invalid.
     """
     if not _TARGET.fullmatch(target):
         return None
@@ -186,8 +190,10 @@ def _split(target: bytes) -> tuple[str, bytes, bytes] | None:
 
 
 def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], version: str) -> ApiError | None:
-    """If a request must be rejected because of its headers, return the error. Otherwise return None."""
-    if unreadable:  # These headers have values that are not ASCII.
+    """Return the error for a request that must be rejected because of its headers. Returns None if the
+    headers are acceptable.
+    """
+    if unreadable:  # headers whose values are not ASCII
         if "HTTP_AUTHORIZATION" in unreadable and "HTTP_AUTHORIZATION" not in environ:
             return UnauthorizedError()
         for header in _CONDITIONS:
@@ -208,11 +214,11 @@ def _refusal(environ: Environ, authority: str, unreadable: Sequence[str], versio
 # The cache saves 1.2 µs for a request with eight headers.
 @lru_cache(maxsize=512)
 def _key(header: bytes) -> str:
-    """Return the key for a header in the WSGI environ. Returns "" for a header whose name contains an
-    underscore, because it must be dropped.
+    """Return a header's key in the WSGI environ. Returns "" if the header's name contains an underscore,
+    because such headers must be dropped.
 
-    In WSGI, `X_Name` and `X-Name` have the same key. A client could therefore forge a header that a proxy
-    sets.
+    In WSGI, `X_Name` and `X-Name` have the same key. A client could therefore use `X_Name` to forge a header
+    that a proxy sets.
     """
     if b"_" in header:
         return ""
@@ -221,8 +227,8 @@ def _key(header: bytes) -> str:
 
 
 def end_of_heads(data: bytes, count: int) -> int:
-    """Return the index at which the first `count` request heads end. If the data contains fewer heads, return
-    the length of the data.
+    """Return the index at which the first `count` request heads in the data end. If the data contains fewer
+    heads, return the length of the data.
     """
     if data.count(_HEAD_END) <= count:
         return len(data)

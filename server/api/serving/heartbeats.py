@@ -1,9 +1,8 @@
-"""Heartbeats of workers. Each worker regularly increments a counter in memory that it shares with the
-supervisor.
+"""Heartbeats of workers. Each worker has a counter in memory that it shares with the supervisor, and
+increments it regularly.
 
-A worker can be suspended (for example by SIGSTOP or a debugger) or hang in C code, while it still holds its
-locks and connections. In both cases its counter stops changing, so the supervisor can detect and replace the
-worker.
+A worker can be suspended (for example by SIGSTOP or a debugger) or hang in C code, and still hold locks and
+connections. Its counter then stops changing, so the supervisor can detect and replace the worker.
 """
 
 import mmap
@@ -13,15 +12,15 @@ import time
 
 INTERVAL_S = 1.0
 TIMEOUT_S = 10.0
-# If more time than this has passed since the last check, the supervisor itself was suspended or got no
-# processor time.
+# If more time has passed since the last check, the supervisor itself was suspended or received no processor
+# time.
 _LATE_CHECK_S = 3.0
 _COUNT = struct.Struct("=Q")
 
 
 class Heartbeats:
-    """The counters for all workers. Workers are numbered from 1. The object must be created before the
-    workers are forked.
+    """The counters of all workers, which are numbered from 1. The object must be created before the workers
+    are forked.
     """
 
     def __init__(self, workers: int, timeout_s: float = TIMEOUT_S) -> None:
@@ -32,7 +31,7 @@ class Heartbeats:
         self._checked_at = 0.0
 
     def start(self, number: int) -> None:
-        """Start a thread that increments the counter of a worker. Must be called in the worker's own
+        """Start a thread that increments a worker's counter. This method must be called in the worker's own
         process.
         """
         threading.Thread(target=self._run, args=(number,), name="heartbeat", daemon=True).start()
@@ -48,7 +47,9 @@ class Heartbeats:
         self._seen[number], self._changed_at[number] = self._read(number), now
 
     def check(self, now: float) -> None:
-        """Read all counters. If the previous check was long ago, restart the timeouts for all workers."""
+        """Read all counters. If more than `_LATE_CHECK_S` have passed since the previous check, restart the
+        timeouts of all workers.
+        """
         is_late = now - self._checked_at > _LATE_CHECK_S
         for number, seen in enumerate(self._seen):
             count = self._read(number)
@@ -57,7 +58,9 @@ class Heartbeats:
         self._checked_at = now
 
     def is_hung(self, number: int) -> bool:
-        """Whether a worker's counter had not changed for too long at the last check."""
+        """Whether, at the time of the last check, a worker's counter had not changed for longer than the
+        timeout.
+        """
         return self._checked_at - self._changed_at[number] > self._timeout_s
 
     def _read(self, number: int) -> int:

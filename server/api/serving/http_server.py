@@ -47,14 +47,14 @@ from server.events.stream import Stream
 log = logging.getLogger("bifolio")
 T = TypeVar("T")
 
-COMPUTING_THREADS = 2  # threads for longer reads; a costly read may occupy one of them
+COMPUTING_THREADS = 2  # threads for longer reads; a costly read can occupy one of them
 # Threads for work that may block. Costly reads use up to nine of them (server.index.budget), and password
 # checks up to six (server.auth).
 WAITING_THREADS = 24
-RESERVED_THREADS = 6  # A single client can use all WAITING_THREADS except this many.
+RESERVED_THREADS = 6  # A single client can't use this many of the WAITING_THREADS.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # The status that is logged if the client has disconnected.
-# Delay before a request is rejected because of overload. No thread is occupied during this delay.
+# Delay before a request is rejected because of overload. The delay occupies no thread.
 REFUSAL_PAUSE_S = 0.5
 # Limit for one process. When it is reached, idle connections are closed (see `Connections.close_idle`).
 MAX_CONNECTIONS = 4096
@@ -63,12 +63,12 @@ RESERVED_FILES = 200  # Number of file descriptors that are reserved for purpose
 CLOSE_NOTICE_S = 1.0  # How long responses contain `Connection: close` before idle connections are closed.
 BACKLOG_CONNECTIONS = 1024  # Maximum number of connections that are waiting to be accepted.
 STALL_CHECK_INTERVAL_S = 1.0
-# If a body consists of blocks, like a file, and is larger than this, it is not read into memory.
+# A larger body that consists of blocks (such as a file) is not read into memory as a whole.
 MAX_JOINED_BYTES = 1024 * 1024
 
 
 class Connections:
-    """The open connections to a process, by the client's address and port."""
+    """The open connections to a process. Each is identified by the client's address and port."""
 
     def __init__(self) -> None:
         self._open: dict[str, Connection] = {}
@@ -78,7 +78,7 @@ class Connections:
         self._open[one.name] = one
 
     def remove(self, one: Connection) -> None:
-        """Remove a connection that was closed."""
+        """Remove a closed connection."""
         self._open.pop(one.name, None)
 
     def __iter__(self) -> Iterator[Connection]:
@@ -88,7 +88,7 @@ class Connections:
         return len(self._open)
 
     def unsent(self, clients: Collection[str]) -> dict[str, int]:
-        """Return the number of bytes that each of the clients has not acknowledged. Clients that have
+        """Return the number of sent bytes that each client has not acknowledged. Clients that have
         disconnected are omitted. Thread-safe.
         """
         found = {}
@@ -130,11 +130,10 @@ class _Response(NamedTuple):
 
 
 class _Postponed(NamedTuple):
-    """A request that must run in a thread pool, and the reasons why. The reasons are copied from a
-    NeedsThreadPool exception.
+    """The reasons why a request must run in a thread pool. They are copied from a NeedsThreadPool exception.
 
-    The exception itself is not stored. While the request waits, its traceback would keep everything in memory
-    that the app has already rendered.
+    The exception is not stored, because its traceback would keep everything in memory that the app has
+    already rendered for this request.
     """
 
     costly: bool
@@ -147,7 +146,7 @@ class HttpServer:
 
     - `folder` is a function that creates the folder for large bodies and returns it.
     - `hub` sends events to open event streams.
-    - `observer` counts requests, and can log them.
+    - `observer` counts requests, and can also log them.
     - `connections` contains the open connections.
     """
 
@@ -168,9 +167,9 @@ class HttpServer:
         self.heads: dict[bytes, Environ] = {}
         self._receiver, self._large = Receiver(folder), LargeBodies(folder)
         self._computing = ClientThreads(COMPUTING_THREADS, "read", reserved=0)
-        # There are separate pools, because many requests may be waiting for a remote accounts database or for
-        # a git push, and they must not delay the other requests. The keys are: whether a request needs
-        # accounts, and whether it is a write.
+        # Requests that may be waiting for a remote accounts database, and writes that may be waiting for a
+        # git push, have separate pools, so they can't delay other requests. The keys are: whether a request
+        # needs accounts, and whether it is a write.
         self._pools = {
             (asks, writes): ClientThreads(WAITING_THREADS, "write" if writes else "answer", RESERVED_THREADS)
             for asks in (False, True)
@@ -182,17 +181,18 @@ class HttpServer:
     def run(self) -> None:
         """Serve requests until SIGTERM arrives.
 
-        After SIGTERM, all event streams are ended. Each request that has begun to arrive is still finished.
+        Then end all event streams, and finish all requests that have at least begun to arrive.
         """
-        # `Connection.get_buffer` relies on the order of calls in this kind of event loop.
+        # `Connection.get_buffer` relies on the order in which this kind of event loop calls protocols.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._serve())
 
     def retire(self) -> None:
-        """Stop accepting connections, so that clients connect to another process. Then end as after SIGTERM.
+        """Stop accepting connections, so that new clients connect to another process. After CLOSE_NOTICE_S,
+        end in the same way as after SIGTERM.
 
-        For CLOSE_NOTICE_S, each response contains the header `Connection: close`. After that, idle
-        connections are closed.
+        Until then, each response contains the header `Connection: close`, so clients close their connections
+        themselves.
         """
         self.retiring = True
         self._loop.call_soon_threadsafe(self._acceptor.stop)
@@ -223,8 +223,8 @@ class HttpServer:
         self._ended.set()
 
     def _check(self) -> None:
-        """Close stalled connections and update the Date header. This is repeated every
-        STALL_CHECK_INTERVAL_S.
+        """Close stalled connections, and update the Date header. This method schedules itself to run again
+        after STALL_CHECK_INTERVAL_S.
         """
         self.date = b"date: %s\r\n" % formatdate(usegmt=True).encode()
         now = self._loop.time()
@@ -247,7 +247,7 @@ class HttpServer:
         self._none_left.set()
 
     def handle(self, exchange: Exchange) -> None:
-        """Handle a request on the event loop, or make a thread handle it."""
+        """Handle a request on the event loop, or pass it to a thread."""
         environ = exchange.environ
         self._observer.begin(environ)
         if environ["REQUEST_METHOD"] in IN_PLACE_METHODS:
@@ -312,7 +312,7 @@ class HttpServer:
         """Handle a request in a thread pool."""
         environ = exchange.environ
         response = await self._in_thread(environ, self._answer, environ)
-        # The response is delayed, because clients that retry immediately would increase the load.
+        # An overload error is delayed, because clients that retry immediately would increase the load.
         if NO_TURN in environ:
             await asyncio.sleep(REFUSAL_PAUSE_S)
         self._send(exchange, response)
@@ -342,8 +342,8 @@ class HttpServer:
             await self._answer_soon(exchange)
 
     def _in_thread(self, environ: Environ, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Run a function for a request in the thread pool for requests of its kind. Return a future for the
-        result.
+        """Run a function for a request in the thread pool for this kind of request. Return a future for the
+        function's result.
         """
         pool = self._pools[ACCOUNTS in environ, environ["REQUEST_METHOD"] not in IN_PLACE_METHODS]
         if self._app.waits_long(environ):
@@ -415,7 +415,9 @@ class HttpServer:
 
 
 def begin_stream(hub: Hub, stream: Stream, exchange: Exchange) -> None:
-    """Let a hub send an event stream to a client. Do nothing if the client has already disconnected."""
+    """Let a hub send an event stream to a client. If the client has already disconnected, only finish the
+    response.
+    """
     if exchange.is_left:
         exchange.end()
         return
@@ -431,11 +433,11 @@ def _joined(body: Iterable[bytes]) -> bytes:
 
 
 def most_connections() -> int:
-    """Raise this process's limit for open files to its maximum. Return how many connections are possible
-    within this limit.
+    """Raise this process's limit for open files as far as necessary and allowed. Return how many connections
+    can be open within this limit.
 
-    RESERVED_FILES are subtracted first. Each connection is counted as two files: its socket, and a file for
-    the body that is being received or sent.
+    RESERVED_FILES are subtracted from the limit first. Each connection is counted as two files: its socket,
+    and a file for the body that is being received or sent.
     """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MAX_CONNECTIONS + RESERVED_FILES

@@ -1,7 +1,7 @@
 """The leader, which is the one worker that runs the background jobs for the whole server.
 
-To add a job, write a class in the package to which the job belongs, add its intervals to `server.jobs.job`,
-and yield the job in `jobs_of`.
+To add a job, write a class in the package to which the job belongs. Then add its intervals to
+`server.jobs.job`, and yield the job in `jobs_of`.
 """
 
 import threading
@@ -25,14 +25,15 @@ from server.site.watch import Watcher
 
 
 class Leader:
-    """A thread that waits until there is no other leader. Its process then becomes the leader, and the thread
-    runs the jobs until it is stopped.
+    """A thread that waits until the server has no leader, and then makes its own process the leader. It runs
+    the background jobs until it is stopped.
     """
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` is called when this process becomes the leader.
+        """`make_runner` is called when this process becomes the leader. It returns the object that runs the
+        jobs.
 
-        The thread waits for `pause_s` seconds before its first attempt to become the leader.
+        The thread waits for `pause_s` seconds before it first tries to become the leader.
         """
         self._log, self._make_runner, self._pause_s = log, make_runner, pause_s
         self._stop = threading.Event()
@@ -43,8 +44,8 @@ class Leader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the jobs, so that another worker can become the leader. Wait up to 5 s until they have
-        stopped.
+        """Stop the jobs, so that another worker can become the leader. Wait until they have stopped, but not
+        longer than 5 s.
         """
         self._stop.set()
         self._thread.join(timeout=5)
@@ -71,7 +72,7 @@ def jobs_of(
     yield CheckChanges(site, report, timing)
     yield CommitWrites(site, timing)
     yield RecordEvents(site, watched.recorder, timing, watched.notices)
-    if not past.held:  # If a past commit is served, nothing is delivered, fetched or pushed.
+    if not past.held:  # If the server serves a past commit, it must not deliver, fetch or push.
         yield from _outward(opened, watched)
     if settings.api.rate_limit:
         sharing = import_module("server.api.limiting.sharing")
@@ -82,7 +83,7 @@ def jobs_of(
 
 
 def _outward(opened: OpenSite, watched: Watched) -> Iterator[Job]:
-    """Yield the jobs that connect to other servers. Each job becomes active when the settings require it."""
+    """Yield the jobs that connect to other servers. Each of them starts when the settings require it."""
     site, past, timing = opened.site, opened.past, opened.timing
 
     def deliver() -> Job:

@@ -1,9 +1,10 @@
-"""Sending of large response bodies in parts, as fast as the client reads them.
+"""Sending of large response bodies in parts, as fast as the clients read them.
 
-If many clients read slowly, the bodies must not fill the memory. In each process, the bodies that are being
-sent can use up to `MAX_MEMORY_BYTES`. When this limit is reached, the next body is written to an unnamed file
-on the same disk as the site. If there is no room for another file, a connection from the client with the most
-bytes in files is closed. This prevents one client from blocking large responses to other clients.
+If many clients read slowly, the bodies must not fill up the memory. In each process, the bodies that are
+being sent can use up to `MAX_MEMORY_BYTES`. When this limit is reached, the next body is written to an
+unnamed file on the same disk as the site, and sent from there. The size of these files is also limited. When
+this limit is reached, a connection is closed, which belongs to the client with the most bytes in files. A
+single client therefore can't block large responses to other clients.
 """
 
 import asyncio
@@ -20,34 +21,37 @@ from server.bounded import network_of
 from server.errors import ApiError, BusyError
 
 SMALL_BYTES = 64 * 1024  # Bodies up to this size are sent in a single part.
-# Limit for the total size of larger bodies that a process stores in memory.
+# Limit for the total size of the larger bodies that a process keeps in memory while it sends them.
 MAX_MEMORY_BYTES = 64 * 1024 * 1024
 MAX_FILE_BYTES = 1024 * 1024 * 1024  # Limit for the total size of bodies that a process stores in files.
 _PART_BYTES = 128 * 1024  # Approximate size of the parts that are sent at once.
-# The same for a body in memory. For each client that does not read, asyncio may copy one part, so parts must
-# not be large. Parts of 128 kB take 10 % more processor time, and parts larger than 256 kB save little.
+# The size of the parts if a body is in memory. For each client that is not reading, asyncio may copy one
+# part, so parts must not be large. Parts of 128 kB take 10 % more processor time, and parts above 256 kB save
+# little.
 _MEMORY_PART_BYTES = 256 * 1024
 _BUSY = BusyError("Too many large responses are being sent; try again")
 
 
 class LargeBodies:
-    """The large bodies that a process is sending. Can only be used on the process's event loop.
+    """The large response bodies that a process is sending. The object must be used on the process's event
+    loop.
 
     `folder` is a function that creates the folder for the files and returns it.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:
         self._folder = folder
-        # how often each body is being sent, by the body's id(); the same cached body can be sent to several
-        # clients
+        # For each body (by its `id()`), the number of clients to which it is being sent. This can be more
+        # than one, because responses are cached.
         self._users: Counter[int] = Counter()
         self._in_memory = 0
-        # The sizes of the bodies in files, by client and exchange. The oldest exchange comes first.
+        # The sizes of the bodies in files, by client and by exchange. Each client's oldest exchange comes
+        # first.
         self._in_files: dict[str, dict[Exchange, int]] = {}
 
     async def send(self, body: bytes, status: int, headers: list[Header], exchange: Exchange) -> None:
-        """Send a response whose body is already in memory. If there is no room for the body while it is being
-        sent, send status 503 instead.
+        """Send a response whose body is already in memory. If neither the memory nor the files have room for
+        the body while it is being sent, send the status 503 instead.
         """
         size = len(body)
         if not length_of(headers):
@@ -62,7 +66,7 @@ class LargeBodies:
         self._in_files.setdefault(client, {})[exchange] = size
         try:
             file = await asyncio.to_thread(_store, body, self._folder)
-        except OSError:  # For example, the disk is full.
+        except OSError:  # for example, because the disk is full
             refuse(exchange, _BUSY)
         else:
             del body
@@ -72,8 +76,8 @@ class LargeBodies:
             self._forget(client, exchange)
 
     def _make_room(self, client: str, size: int) -> bool:
-        """Make room for a body of this size in a file, by disconnecting clients that have more bytes in
-        files. Return False if this is not possible.
+        """Make room for a file with a client's body, by disconnecting clients that have more bytes in files.
+        Return False if this does not free enough space.
         """
         while True:
             totals = {one: sum(sizes.values()) for one, sizes in self._in_files.items()}
@@ -114,14 +118,14 @@ class LargeBodies:
 
 
 def refuse(exchange: Exchange, error: ApiError) -> None:
-    """Send an error response instead of the response that the app has returned."""
+    """Send an error response. It replaces the response that the app has returned."""
     refusal = failure(error)
     assert isinstance(refusal.body, bytes)
     exchange.respond(refusal.status, [("Content-Type", JSON), *refusal.headers], refusal.body)
 
 
 def _store(body: bytes, folder: Callable[[], Path]) -> IO[bytes]:
-    """Write a body to an unnamed file, and return this file. Raises OSError."""
+    """Write a body to an unnamed file, and return the file. Raises OSError."""
     file = TemporaryFile(dir=folder())  # noqa: SIM115
     try:
         file.write(body)
@@ -146,7 +150,7 @@ async def send_body(body: Iterable[bytes], length: int, exchange: Exchange) -> N
             size = exchange.send(await asyncio.to_thread(next, parts, b""))
             left -= size
             if not size or not await exchange.connection.drain():
-                exchange.give_up()  # Otherwise the client would wait for the missing bytes.
+                exchange.give_up()  # Otherwise, the client would wait for missing bytes.
                 return
         exchange.end()
     finally:
@@ -160,19 +164,19 @@ def _parts(body: Iterable[bytes]) -> Iterator[bytes]:
         blocks.append(block)
         size += len(block)
         if size >= _PART_BYTES:
-            del block  # While the client is not reading, only asyncio still has the part in memory.
+            del block  # While the client is not reading, the block must not stay in memory.
             size = 0
             yield _take_all(blocks)
     yield _take_all(blocks)
 
 
 def _take_all(blocks: list[bytes]) -> bytes:
-    """Return the blocks joined into one, and remove them from the list to free memory."""
+    """Return the blocks joined into one block. Remove them from the list, so that their memory is freed."""
     data = b"".join(blocks)
     blocks.clear()
     return data
 
 
 def length_of(headers: Iterable[Header]) -> int:
-    """Return the value of the Content-Length header, or 0 if it is missing."""
+    """Return the value of the Content-Length header, or 0 if there is no such header."""
     return next((int(value) for name, value in headers if name == "Content-Length" and value), 0)

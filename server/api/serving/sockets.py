@@ -1,5 +1,5 @@
-"""Accepting connections from a shared listening socket, and counting bytes that clients have not
-acknowledged.
+"""Functions for sockets: accepting connections from a shared listening socket, and counting the bytes that a
+client has not acknowledged.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 _SIOCOUTQ = 0x5411  # Linux: the ioctl that returns the number of unacknowledged bytes
 _SO_NWRITE = 0x1024  # macOS: the socket option for the same number
 _INT = struct.Struct("=i")
-_BACKOFF_S = 0.2  # Pause before the next attempt if file descriptors or memory run out.
+_BACKOFF_S = 0.2  # If file descriptors or memory run out, pause this long before the next attempt.
 
 
 def unsent_bytes(connection: Any) -> int:
@@ -30,8 +30,8 @@ class Acceptor:
     """Accepts connections from a listening socket that several processes share, up to a maximum number of
     open connections.
 
-    The acceptor accepts only one connection at a time. While this process is busy, other processes can
-    therefore accept the next connections.
+    It accepts only one connection at a time, so other processes can accept the next connections while this
+    process is busy.
     """
 
     def __init__(

@@ -1,12 +1,12 @@
 """Supervisor for a server's workers. It forks the workers, and replaces each worker that ends unexpectedly.
 
-If a worker's heartbeat stops, the worker may hang or be suspended while it holds locks and connections. The
-supervisor kills and replaces this worker. Otherwise the worker could resume later and acknowledge a write
-that is outdated.
+If a worker's heartbeat stops, the worker hangs or is suspended, but may still hold locks and connections. The
+supervisor kills and replaces this worker. Otherwise, the worker could resume later and acknowledge a write
+that is based on an outdated state.
 
-If a worker ends soon after its start, it is replaced after a pause, which becomes longer with each such end.
-If workers keep failing, the server therefore logs the reason and continues, but uses few resources. If the
-supervisor itself ends for any reason, its workers end too.
+If a worker ends soon after its start, it is replaced after a pause, and each further early end makes the
+pause longer. Therefore, if workers keep failing, the server logs the reasons and continues, but uses few
+resources. If the supervisor itself ends for any reason, its workers end too.
 """
 
 import logging
@@ -26,33 +26,34 @@ from server.api.serving.heartbeats import INTERVAL_S, TIMEOUT_S, Heartbeats
 
 log = logging.getLogger("bifolio")
 
-# Pauses before a worker is restarted, by the number of its consecutive early ends.
+# Pauses before a worker is replaced: after its first early end, its second, and so on.
 BACKOFFS_S = (0, 1, 2, 4, 8, 16, 30)
-MIN_UPTIME_S = 60.0  # If a worker runs for less time than this, its end is early.
-RETIREMENT_TIMEOUT_S = 600.0  # How long workers may take to finish after they were retired.
-STOP_TIMEOUT_S = 4.0  # How long workers may take to finish open requests after SIGTERM.
+MIN_UPTIME_S = 60.0  # A worker that ends sooner after its start has ended early.
+RETIREMENT_TIMEOUT_S = 600.0  # Maximum time that retired workers may take to end.
+STOP_TIMEOUT_S = 4.0  # Maximum time that workers may take to finish open requests after SIGTERM.
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 IGNORED_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE)
 
 
 @dataclass(slots=True)
 class _Place:
-    """The slot for one worker. `pid` is 0 if no worker is running. `at` is the time when the worker was
-    started or, if it is not running, when it may be restarted.
+    """The slot for one worker. `pid` is 0 if no worker is running in it. `at` is the time when the worker was
+    started. If no worker is running, it is the time when a new worker may be started.
     """
 
     number: int
     pid: int = 0
     at: float = 0.0
-    deaths: int = 0  # number of consecutive early ends and failed starts
+    deaths: int = 0  # the number of consecutive early ends and failed starts
     is_hung: bool = False  # whether the worker was killed because its heartbeat stopped
 
 
 class Supervisor:
     """Runs `work` in `count` processes until a signal ends all of them.
 
-    `leash` is a pipe (see `generations`). When it contains a byte, each worker calls `retire`, finishes its
-    open requests and ends. When its other end is closed, the supervisor ends.
+    `leash` is a pipe from the server's first process (see `generations`). When it contains a byte, each
+    worker calls `retire`, finishes its open requests and ends. When the first process closes the pipe, the
+    supervisor ends all workers.
     """
 
     def __init__(
@@ -66,13 +67,14 @@ class Supervisor:
         self._work, self._leash, self._retire = work, leash, retire
         self._heartbeats = Heartbeats(count, heartbeat_timeout_s)
         self._places = [_Place(number) for number in range(1, count + 1)]
-        # A pipe to the workers. Each byte retires one worker. The pipe is closed when the supervisor ends.
+        # A pipe to the workers. Each byte in it retires one worker. When the supervisor ends, the pipe is
+        # closed.
         self._lifeline = os.pipe()
 
     def run(self) -> None:
-        """Run the workers, and replace those that end, until SIGTERM, SIGINT or SIGHUP arrives.
+        """Run the workers, and replace those that end. Stop when SIGTERM, SIGINT or SIGHUP arrives.
 
-        The workers then receive SIGTERM, and have up to STOP_TIMEOUT_S to finish their open requests. A
+        The workers then receive SIGTERM, and can take up to STOP_TIMEOUT_S to finish their open requests. A
         second signal kills them immediately.
         """
         leash = () if self._leash is None else (self._leash,)
@@ -95,7 +97,7 @@ class Supervisor:
                 os.waitpid(place.pid, 0)
 
     def _wait_for_retired(self, arrived: Callable[[float | None], bytes]) -> None:
-        """Retire all workers. Wait until they have ended, but not longer than the timeout or until a signal
+        """Retire all workers, and wait until they have ended. Stop waiting after a timeout, or if a signal
         arrives.
         """
         os.write(self._lifeline[1], b"." * len(self._living()))
@@ -108,8 +110,8 @@ class Supervisor:
             self._kill_hung()
 
     def _begin(self) -> float:
-        """Fork the workers that are due. Return the seconds until the next worker is due, or `inf` if all are
-        running.
+        """Fork the workers whose pauses have ended. Return the seconds until the next worker can be forked,
+        or `inf` if all workers are running.
         """
         now = time.monotonic()
         missing = [place for place in self._places if not place.pid]
@@ -142,7 +144,7 @@ class Supervisor:
     def _fork(self, number: int) -> int:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
-        # Signals are blocked until the worker has set its signal handlers.
+        # Signals are blocked until the new worker has set its signal handlers.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
         try:
             pid = os.fork()
@@ -159,8 +161,7 @@ class Supervisor:
             for ending, action in (
                 (signal.SIGCHLD, signal.SIG_DFL),
                 (signal.SIGTERM, signal.SIG_DFL),
-                # Ctrl-C sends SIGINT to all processes. It is ignored here, because the supervisor ends the
-                # workers.
+                # Ctrl-C sends SIGINT to all processes. Workers ignore it, because the supervisor ends them.
                 (signal.SIGINT, signal.SIG_IGN),
                 (signal.SIGHUP, signal.SIG_IGN),
             ):
@@ -180,8 +181,8 @@ class Supervisor:
             os._exit(status)
 
     def _reap(self, *, ending: bool = False) -> None:
-        """Reap the workers that have ended. Log each of them, unless the server is stopping all workers."""
-        multiprocessing.active_children()  # This also reaps child processes that are not workers.
+        """Reap the workers that have ended. If `ending` is False, log that they have ended."""
+        multiprocessing.active_children()  # This reaps child processes that are not workers.
         for place in self._living():
             pid, status = os.waitpid(place.pid, os.WNOHANG)
             if not pid:
@@ -206,13 +207,13 @@ class Supervisor:
 
 
 def _pause(place: _Place) -> int:
-    """Return how many seconds to wait before a failed worker is replaced."""
+    """Return the number of seconds to wait before a failed worker is replaced."""
     return BACKOFFS_S[min(place.deaths, len(BACKOFFS_S)) - 1]
 
 
 def why(status: int) -> str:
-    """Return a description of how a process ended, such as the signal. `status` is the value from
-    `waitpid`.
+    """Return a text that describes how a process ended, for example by which signal. `status` is the value
+    that `waitpid` has returned.
     """
     code = os.waitstatus_to_exitcode(status)
     if code >= 0:
@@ -230,11 +231,11 @@ def why(status: int) -> str:
 def arriving_signals(
     beside: Callable[[], Iterable[int]] = lambda: (),
 ) -> Iterator[Callable[[float | None], bytes]]:
-    """Context manager: catch signals, and return a function that waits for them.
+    """Context manager: catch signals, and yield a function that waits for them.
 
-    The argument of this function is the maximum number of seconds to wait. It returns the numbers of the
-    received signals. It returns earlier if one of the file descriptors in `beside` becomes readable. If the
-    process was started with an end signal ignored (nohup), this signal remains ignored.
+    The function's argument is the maximum number of seconds to wait. It returns the numbers of the signals
+    that have arrived. It returns earlier if one of the file descriptors that `beside` returns becomes
+    readable. If an end signal was ignored when the process was started (nohup), it remains ignored.
     """
     reader, writer = os.pipe()
     for descriptor in (reader, writer):
@@ -263,7 +264,7 @@ def arriving_signals(
 
 
 def _do_nothing(*_: object) -> None:
-    """Handle a signal by doing nothing, because its number is read from the wakeup file descriptor."""
+    """Do nothing. A signal needs a handler, but its number is read from the wakeup file descriptor."""
 
 
 def _readable(descriptor: int) -> bool:
@@ -271,15 +272,15 @@ def _readable(descriptor: int) -> bool:
 
 
 def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
-    """Wait for the supervisor. If it writes a byte to the pipe `lifeline`, retire this worker. If it closes
-    the pipe, end this worker.
+    """Wait for a command from the supervisor. If the supervisor writes a byte to the pipe `lifeline`, retire
+    this worker. If the pipe is closed, end this worker.
 
-    To end the worker, SIGTERM is used, and SIGKILL after STOP_TIMEOUT_S.
+    To end the worker, send SIGTERM to it. If it is still running after STOP_TIMEOUT_S, exit immediately.
     """
     if os.read(lifeline, 1) and retire:
         retire()
         closed = select.poll()
-        # From now on, wait only until the pipe is closed. Bytes that remain in it are for other workers.
+        # Now wait until the pipe is closed. Further bytes in it are for other workers, so they are not read.
         closed.register(lifeline, 0)
         closed.poll()
     os.kill(os.getpid(), signal.SIGTERM)

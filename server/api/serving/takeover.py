@@ -1,5 +1,5 @@
-"""Takeover of a running server's port by another server for the same site. During a takeover, no request is
-rejected.
+"""Takeover of a running server's port by another server for the same site. No request is rejected during a
+takeover.
 
 The first process of a server offers its listening socket through a Unix socket in `.bifolio/`. Only the user
 who runs the server can access this Unix socket. A takeover has these steps:
@@ -7,7 +7,8 @@ who runs the server can access this Unix socket. A takeover has these steps:
 - The new server requests the listening socket, and loads the site.
 - When the new server can handle requests, it notifies the old server. The old server then retires its
   workers.
-- In the meantime, both servers accept connections from the same queue, so no connection is lost.
+- Until these workers have retired, both servers accept connections from the same queue, so no connection is
+  lost.
 
 If the new server fails to start, the old server continues. A client that connects to the Unix socket but
 sends nothing does not block other clients.
@@ -27,18 +28,18 @@ from server.errors import SetupError
 from server.paths import state_folder
 
 HANDOVER_TIMEOUT_S = 5.0  # Maximum time to wait until the running server hands over its socket.
-READY_TIMEOUT_S = 300.0  # If a new server takes longer than this to start, another server may take over.
+READY_TIMEOUT_S = 300.0  # If a new server takes longer than this to start, a different server may take over.
 BACKLOG_CONNECTIONS = 8  # Maximum number of connections to the Unix socket that have not sent anything yet.
 _ASK, _READY = b"a", b"r"
-_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # names of the Unix sockets in .bifolio/
-# first: sent together with the socket; second: sent if another server is already taking over
+_NAME = re.compile(r"serve-[0-9]{1,5}\.sock")  # matches the names of the Unix sockets in .bifolio/
+# The running server sends the first together with the socket, or the second if a takeover is already running.
 _HANDED, _BUSY = b".", b"b"
 _CREDENTIALS = struct.Struct("3i")
 
 
 class Taken:
-    """A listening socket that was received from a running server. The running server continues until `answer`
-    is called.
+    """A listening socket that this server has received from a running server. The running server continues
+    until this server calls `answer`.
     """
 
     def __init__(self, listener: socket.socket, other: socket.socket) -> None:
@@ -59,7 +60,7 @@ def take_over(root: Path, port: int) -> Taken | None:
     """Request the listening socket from the server that is running for the site at `root`, and return it.
     Returns None if no server is running.
 
-    Raises SetupError if the running server does not hand over its socket.
+    Raises SetupError if the running server does not hand over its listening socket.
     """
     other = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     other.settimeout(HANDOVER_TIMEOUT_S)
@@ -95,22 +96,24 @@ def take_over(root: Path, port: int) -> Taken | None:
 
 
 class Offer:
-    """A server's offer to hand over its listening socket to a new server. It is used in the server's first
-    process.
+    """A server's offer to hand over its listening socket to a new server. The object is used in the server's
+    first process.
     """
 
     def __init__(self, root: Path, port: int, listener: socket.socket) -> None:
         self._root, self._port, self._listener = root, port, listener
         self._asked: socket.socket | None = None
         self._silent: list[socket.socket] = []  # connections that have not sent anything yet
-        # connection to the server that has received the listening socket
+        # the connection to the server that has received the listening socket
         self._taker: socket.socket | None = None
-        self._since = 0.0  # when this server received the listening socket
-        # inode number and timestamp of the file that `open` created
+        self._since = 0.0  # when that server received the listening socket
+        # the inode number and timestamp of the file that `open` has created
         self._made: tuple[int, int] | None = None
 
     def open(self) -> None:
-        """Start the offer. If the previous server still has an offer, replace it."""
+        """Start the offer. If the server from which this server has taken over still has an offer, replace
+        it.
+        """
         if not hasattr(socket, "SO_PEERCRED"):
             return
         asked = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -118,25 +121,25 @@ class Offer:
         sweep_sockets(self._root)
         try:
             with _short_path(self._root, self._port) as path:
-                begun = f"{path}.new"  # The socket is renamed once it is listening.
+                begun = f"{path}.new"  # The file is renamed when the socket is listening.
                 Path(begun).unlink(missing_ok=True)
                 asked.bind(begun)
                 os.chmod(begun, 0o600)
                 asked.listen(BACKLOG_CONNECTIONS)
                 self._made = _mark_of(begun)
                 os.rename(begun, path)
-        except OSError:  # Without an offer, the server works, but no other server can take over its port.
+        except OSError:  # The server works without an offer, but its port can't be taken over.
             asked.close()
             return
         self._asked = asked
 
     @property
     def descriptors(self) -> tuple[int, ...]:
-        """Return the file descriptors that become readable when `hear` must be called."""
+        """Return file descriptors. When one of them becomes readable, `hear` must be called."""
         return tuple(one.fileno() for one in self._connections())
 
     def hear(self) -> bool:
-        """Handle requests for the listening socket. Returns True once a new server has taken over."""
+        """Handle requests for the listening socket. Returns True when a new server has taken over."""
         if self._taker is not None:
             with suppress(BlockingIOError):
                 if _receive(self._taker) == _READY:
@@ -157,16 +160,16 @@ class Offer:
         return False
 
     def close(self) -> None:
-        """Close the offer in this process. If this process was forked, the offer remains open in the first
-        process.
+        """Close this process's copy of the offer. In a process that was forked from the first process, this
+        does not affect the offer of the first process.
         """
         for one in self._connections():
             one.close()
         self._asked, self._taker, self._silent = None, None, []
 
     def remove(self) -> None:
-        """Delete the file of the Unix socket, unless another server has already replaced it. Used in the
-        first process.
+        """Delete the file of the Unix socket, unless another server has already replaced it. This method is
+        called in the first process.
         """
         with suppress(OSError), _short_path(self._root, self._port) as path:
             if self._made and _mark_of(path) == self._made:
@@ -181,7 +184,7 @@ class Offer:
         self._taker = None
 
     def _hand_over(self, other: socket.socket) -> bool:
-        """Send the listening socket to another server. Return False if it was not sent."""
+        """Send the listening socket to another server. Return False if this was not possible."""
         size = _CREDENTIALS.size
         _, user, _ = _CREDENTIALS.unpack(other.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
         if user not in (0, os.getuid()):
@@ -189,7 +192,7 @@ class Offer:
         now = time.monotonic()
         try:
             if self._taker is not None and now - self._since < READY_TIMEOUT_S:
-                other.send(_BUSY)  # If two servers took over at once, both would be running afterwards.
+                other.send(_BUSY)  # Otherwise, two servers could take over and both keep running.
                 return False
             socket.send_fds(other, [_HANDED], [self._listener.fileno()])
         except OSError:
@@ -200,8 +203,8 @@ class Offer:
 
 
 def _mark_of(path: str) -> tuple[int, int]:
-    """Return a file's inode number and timestamp, which identify the file. The timestamp is needed because
-    file systems may reuse inode numbers.
+    """Return a file's inode number and timestamp, which together identify the file. The inode number is not
+    sufficient, because file systems may reuse inode numbers.
     """
     status = os.lstat(path)
     return status.st_ino, status.st_mtime_ns
@@ -223,7 +226,7 @@ def sweep_sockets(root: Path) -> None:
 
 
 def _receive(other: socket.socket) -> bytes:
-    """Return a message from another server, or b"" if that server has ended.
+    """Return a message from another server. Returns b"" if that server has ended.
 
     Raises BlockingIOError if no message has arrived yet.
     """
@@ -235,10 +238,11 @@ def _receive(other: socket.socket) -> bytes:
 
 @contextmanager
 def _short_path(root: Path, port: int) -> Iterator[str]:
-    """Context manager: yield a short path to the Unix socket. It contains a file descriptor for the folder
-    instead of the folder's path.
+    """Context manager: yield a short path to the Unix socket. The path refers to the socket's folder by a
+    file descriptor.
 
-    Paths to Unix sockets are limited to 107 bytes, so the full path may be too long.
+    This is necessary because paths to Unix sockets are limited to 107 bytes, so the full path may be too
+    long.
     """
     folder = os.open(state_folder(root), os.O_RDONLY | os.O_DIRECTORY)
     try:
