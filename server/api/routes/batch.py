@@ -1,4 +1,4 @@
-"""Handler for POST /batch, which applies several writes. If one of them fails, none is applied
+"""Handler for POST /batch, which applies several writes. If one of the writes fails, none of them is applied
 (docs/batch.md).
 """
 
@@ -40,10 +40,10 @@ from server.service.render import dumps
 from server.service.write import Command, Writes, Written
 
 MAX_PATH_CHARS = 40_000  # Maximum length of an operation's path, including its query.
-_MAX_NAME_CHARS = 100  # Longer names are truncated before searching for a similar name.
+_MAX_NAME_CHARS = 100  # Longer names are truncated before the search for similar names.
 _OPERATION_KEYS = ("method", "path", "body", "ifMatch", "prefer")
 _ACTION = re.compile(rf"(.+)/actions/({'|'.join(ACTIONS)})/?")
-# Reasons why these paths can't be written in a batch. The keys are the path segments after /api/.
+# For path segments after /api/, the reasons why these paths can't be written in a batch.
 _OTHERS = {
     "upload": "files can't be uploaded or changed in a batch",
     "users": "users can't be written in a batch",
@@ -103,7 +103,7 @@ def _refuse_keys(found: Iterable[str], known: Sequence[str], what: str) -> None:
 
 
 def _operations(wanted: Iterable[Any], caller: Caller) -> Iterator[Operation]:
-    """Yield the operations in a batch. Each operation is parsed only when the previous ones have been
+    """Yield the operations in a batch. Each operation is parsed only after the operations before it have been
     handled.
     """
     for number, one in enumerate(wanted):
@@ -145,11 +145,11 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 
 
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
-    """Return the type and the document id for a path.
+    """Return the content type and the document id for the path of an operation.
 
-    If the caller may neither find nor write documents of the type, raises ForbiddenError before anything else
-    is checked, so that errors reveal nothing about the type. Raises ValidationError if the verb can't be used
-    with the path.
+    Raises ValidationError if the verb can't be used with the path. Raises ForbiddenError if the caller may
+    neither find nor write documents of the content type. This is checked first, so that no other error
+    reveals anything about the content type.
     """
     schema = caller.state.schema
     found = content_at(path, schema)
@@ -188,11 +188,11 @@ def _may_use(caller: Caller, type_: Type) -> bool:
 
 
 def _result_json(written: Written) -> dict[str, Any]:
-    """Return the JSON for the result of one operation. It describes the document as it is after the whole
+    """Return the JSON for the result of one operation. It shows the document in the state after the whole
     batch.
 
     `body` is None if the document was deleted, or if it is too large for a response. In both cases, the write
-    was saved.
+    itself has succeeded.
     """
     try:
         shown = written.render()

@@ -88,8 +88,8 @@ def bind(handles: Handlers, branches: SiteBranches) -> None:
 
 
 def _new_branch(body: Any) -> tuple[str, str]:
-    """Parse a request body into the name of a new branch, and the commit, tag, branch or time at which it
-    starts. Raises ValidationError.
+    """Parse a request body. Return the name of the new branch, and the commit, tag, branch or time at which
+    the branch starts. Raises ValidationError.
     """
     name = body.get("name") if isinstance(body, dict) else None
     origin = body.get("from", HEAD) if isinstance(body, dict) else None
@@ -103,10 +103,10 @@ def _new_branch(body: Any) -> tuple[str, str]:
 
 
 def _read_merge(body: Any) -> tuple[str, str, Resolution]:
-    """Parse a request body into the target branch, the commit message, and the instructions for resolving
+    """Parse a request body. Return the target branch, the commit message, and the instructions for resolving
     conflicts. Raises ValidationError.
 
-    If the branch should be merged into the served branch, the target branch is "".
+    If the body specifies no target branch, it is "", which means the served branch.
     """
     body = {} if body is None else body
     into, message = (body.get(key, "") if isinstance(body, dict) else None for key in ("into", "message"))
@@ -127,7 +127,7 @@ def _refuse_other_keys(body: Mapping[str, Any], known: Collection[str]) -> None:
 
 
 def _change(change: DocumentChange, budget: Budget) -> Fragment:
-    """Return the JSON for a document that was changed on a branch. Raises LimitError if the response would
+    """Return the JSON for a document that a branch has changed. Raises LimitError if the response would
     become too large.
     """
     shown = {

@@ -1,4 +1,4 @@
-"""Handlers for `/events`: the event log, cache tags for a URL, and the script that reloads pages."""
+"""Handlers for `/events`: the event log, the cache tags for a URL, and the script that reloads pages."""
 
 import json
 import re
@@ -81,8 +81,8 @@ _COMMENTS_AND_INDENTATION = re.compile(r"^\s*(//.*)?\n?", re.MULTILINE)
 
 
 def script() -> str:
-    """Return the JavaScript that reloads a page after changes. The names of the events are inserted into
-    it.
+    """Return the JavaScript that reloads a page after a change. The names of all kinds of events are inserted
+    into the script.
     """
     text = _COMMENTS_AND_INDENTATION.sub("", _SOURCE.read_text(encoding="utf-8"))
     return text.replace("KINDS", json.dumps([*KINDS, "restart"], separators=(",", ":")))
@@ -91,11 +91,11 @@ def script() -> str:
 def tags_of_address(
     address: object, state: State, reader: Callable[[Type], Reader], subjects: Iterable[str]
 ) -> list[str]:
-    """Return the cache tags that the response to a URL path and its query has.
+    """Return the cache tags of the response to a URL path with a query.
 
-    `subjects` contains the content types that can appear in responses about all content, such as search
-    results. If the document does not exist, the tags that it would have are returned. Raises ValidationError,
-    and all errors that reading the document can raise.
+    If the URL reads a document that does not exist, return the tags that it would have. `subjects` contains
+    the content types that can appear in responses about all content, such as search results. Raises
+    ValidationError, and all errors that reading the document can raise.
     """
     if not isinstance(address, str):
         raise ValidationError(

@@ -1,7 +1,7 @@
 """Handler for `POST /git/hook`, which a git host such as GitHub calls after a push. The requests are signed
 with a shared secret.
 
-A request only triggers a fetch from the configured remote, so even a forged request would be harmless.
+A request only triggers a fetch from the configured remote, so even a forged request could do no harm.
 """
 
 import hmac
@@ -31,7 +31,7 @@ class Scheme:
     """A kind of signature header. Usually the header's value is a prefix, followed by the HMAC-SHA-256 of the
     request body in hexadecimal.
 
-    If `plain` is True, the value is the secret itself.
+    If `plain` is True, the header's value is the secret itself.
     """
 
     header: str
@@ -39,8 +39,8 @@ class Scheme:
     plain: bool = False
 
     def matches(self, given: str, secret: str, body: bytes) -> bool:
-        """Whether a header's value is correct for the secret and the request body. The comparison takes the
-        same time for all values.
+        """Whether a header's value is correct for the secret and the request body. The comparison always
+        takes the same time, so the time reveals nothing about the correct value.
         """
         if self.plain:
             return hmac.compare_digest(given.encode(), secret.encode())
@@ -48,8 +48,8 @@ class Scheme:
         return hmac.compare_digest(given.encode(), expected.encode())
 
 
-# If a request has several of these headers, only the first one in this list is checked. (GitHub also sends
-# X-Hub-Signature, but with an older hash.)
+# If a request has several of these headers, only the header that is first in this list is checked. GitHub
+# sends X-Hub-Signature-256, and also X-Hub-Signature with an older hash, which is therefore ignored.
 SCHEMES = (
     Scheme("X-Hub-Signature-256", "sha256="),  # sent by GitHub, and also by Gitea and Forgejo
     Scheme("X-Forgejo-Signature"),
@@ -61,8 +61,8 @@ SCHEMES = (
 
 
 def require_signature(headers: Mapping[str, str], secret: str, body: bytes) -> None:
-    """Raise UnauthorizedError unless the request has a correct signature, which proves that its sender knows
-    the secret.
+    """Raise UnauthorizedError unless the request has a correct signature. The signature proves that the
+    sender knows the secret.
     """
     sent = {name.lower(): value for name, value in headers.items()}
     found = next((scheme for scheme in SCHEMES if sent.get(scheme.header.lower())), None)
@@ -77,7 +77,7 @@ _DEPTH_ERRORS = (ValueError, RecursionError)
 
 
 def bind(handles: Handlers, site: Site, notices: Notices) -> None:
-    """Register the handler. It uses `notices` to notify other machines about the pushed commit."""
+    """Register the handler. The handler uses `notices` to notify other machines about a pushed commit."""
 
     @handles("gitHook")
     def hook() -> Response:
@@ -99,14 +99,16 @@ def bind(handles: Handlers, site: Site, notices: Notices) -> None:
 
 
 def _body() -> bytes:
-    """Return the request body as bytes, as needed to verify the signature. Raises PayloadTooLargeError."""
+    """Return the bytes of the request body, from which the signature is computed. Raises
+    PayloadTooLargeError.
+    """
     if (request.content_length or 0) > MEDIUM_BODY_BYTES:
         raise PayloadTooLargeError(f"The request body is larger than {MEDIUM_BODY_BYTES:,} bytes")
     return request.get_data(cache=False, parse_form_data=False)
 
 
 def _read(body: bytes) -> Any:
-    """Parse the request body, which is JSON or a form whose field `payload` contains JSON. Raises
+    """Parse the request body, which is either JSON or a form whose field `payload` contains JSON. Raises
     ValidationError.
     """
     try:
@@ -121,9 +123,10 @@ def _read(body: bytes) -> Any:
 
 
 def _read_pushes(told: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name of each pushed branch, and the pushed commit. If the commit is unknown, it is "".
+    """Yield the name of each pushed branch, together with the pushed commit. The commit is "" if it is
+    unknown.
 
-    Yields nothing if the git host reports something other than a push.
+    Yields nothing if the git host reports anything other than a push.
     """
     if not isinstance(told, dict):
         return

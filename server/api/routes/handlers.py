@@ -11,14 +11,16 @@ Handler = TypeVar("Handler", bound=Callable[..., Response])
 
 
 class Handlers:
-    """Registry of handlers. An instance is used as a decorator, for example `@handles("findUsers")`."""
+    """Registry of handlers. An instance is used as a decorator for handlers, for example
+    `@handles("findUsers")`.
+    """
 
     def __init__(self) -> None:
         self._by_id: dict[str, Callable[..., Response]] = {}
 
     def __call__(self, *ids: str) -> Callable[[Handler], Handler]:
-        """Return a decorator that registers a function as the handler for the given operations. The
-        function's arguments are the variables in the path.
+        """Return a decorator that registers a function as the handler for the given operations. The function
+        is called with the variables in the path as its arguments.
 
         Raises KeyError if an operation id is unknown.
         """

@@ -1,4 +1,6 @@
-"""Password checks, responses to successful logins, and the cookie that contains the refresh token."""
+"""Functions for signing in: they check passwords, return responses to successful logins, and set the cookie
+that contains the refresh token.
+"""
 
 import re
 from collections.abc import Mapping
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 WRONG = "Invalid identifier or password"
 COOKIE = "strapi_up_refresh"
 COOKIE_PATH = "/api/auth"
-COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # request header; the value "httpOnly" asks for the cookie
+COOKIE_HEADER = "X-Strapi-Refresh-Cookie"  # With the value "httpOnly", the client requests the cookie.
 MAX_AGENT_CHARS = 1024
-# Regular expressions that detect the browser and the system in a User-Agent header. The first match is used.
+# Regular expressions that find the browser or system in a User-Agent header. The first that matches is used.
 _BROWSERS = {
     "Edge": r"\bEdg(e|A|iOS)?/",
     "Opera": r"\b(OPR|Opera)/",
@@ -49,8 +51,8 @@ def prove_password(request: Request, body: object) -> User:
     """Check the identifier and password in a request body, and return the user. The number of attempts is
     limited.
 
-    Raises ValidationError and RateLimitError. Raises ApplicationError if the user is blocked or has not
-    confirmed the email address.
+    Raises ValidationError if they are not correct, and RateLimitError if a limit is reached. Raises
+    ApplicationError if the user is blocked or has not confirmed the email address.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)
@@ -69,22 +71,22 @@ def prove_password(request: Request, body: object) -> User:
 
 def attempt_by(request: Request, identifier: str) -> Attempt:
     """Return a login attempt for the account with this user name or email address. If there is no such
-    account, the attempt is counted for the name or address itself.
+    account, attempts are counted for the name or address instead.
     """
     return attempt_at(request, identities_of(request).users.resembling(identifier), identifier)
 
 
 def attempt_at(request: Request, user: User | None, identifier: str) -> Attempt:
-    """Return a login attempt for a user's account. If `user` is None, the attempt is counted for the
-    identifier instead.
+    """Return a login attempt for a user's account. If `user` is None, attempts are counted for the identifier
+    instead.
     """
     key = name_key(identifier)
     return Attempt(f"user {user.id}" if user else f"name {key}", key, request.remote_addr or "")
 
 
 def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
-    """Count a login attempt, and return the keys under which it was counted, such as the account and the IP
-    address.
+    """Count a login attempt. Return the keys under which it was counted, for example a key for the account
+    and a key for the IP address.
 
     Raises RateLimitError if a limit is reached.
     """
@@ -95,9 +97,7 @@ def count(attempts: "Attempts", attempt: Attempt) -> "Taken":
 
 
 def device_of(body: object) -> str:
-    """Return the `deviceId` in a request body, truncated to the maximum length. Returns "" if it is
-    missing.
-    """
+    """Return the `deviceId` in a request body, truncated to MAX_DEVICE_CHARS. Returns "" if it is missing."""
     device = body.get("deviceId") if isinstance(body, dict) else None
     return device[:MAX_DEVICE_CHARS] if isinstance(device, str) else ""
 
@@ -111,7 +111,7 @@ def refuse_unready(user: User, settings: Settings) -> None:
 
 
 def login_answer(request: Request, user: User, body: object = None) -> Response:
-    """Return the response for a user whose password has been checked.
+    """Return the response to a login request with a correct password.
 
     `body` is the request body, which may contain a `deviceId`.
     """
@@ -126,8 +126,8 @@ def login_answer(request: Request, user: User, body: object = None) -> Response:
 
 
 def with_tokens(request: Request, user: User, login: Login, shown: Mapping[str, object]) -> Response:
-    """Return a response with an access token and a refresh token. The refresh token is sent in the body or in
-    a cookie (`in_cookie`).
+    """Return a response with an access token and a refresh token. The refresh token is either in the body or
+    in a cookie (see `in_cookie`).
     """
     settings = state_of(request).settings
     sessions = identities_of(request).sessions
@@ -146,10 +146,10 @@ def forget_cookie(request: Request, response: Response) -> None:
 
 
 def in_cookie(request: Request, settings: Settings) -> bool:
-    """Whether to send the refresh token in a cookie instead of the body.
+    """Whether the refresh token must be sent in a cookie instead of the body.
 
-    A cookie is used if the setting `auth.cookie` is on, if the request's header asks for it, or if the
-    request itself contained the cookie.
+    This is the case if the setting `auth.cookie` is on, if the header X-Strapi-Refresh-Cookie requests a
+    cookie, or if the request itself contained this cookie.
     """
     asked = request.headers.get(COOKIE_HEADER) == "httpOnly"
     return settings.auth.cookie or asked or bool(request.cookies.get(COOKIE))
@@ -158,8 +158,8 @@ def in_cookie(request: Request, settings: Settings) -> bool:
 def read_sign_in(request: Request) -> object:
     """Parse the body of a sign-in request. Raises ValidationError.
 
-    If `auth.cookie` is on, the body must be JSON. Otherwise any website could make a browser submit a form
-    that signs the user in to someone else's account.
+    If `auth.cookie` is on, the body must be JSON. Otherwise, any website could contain a form that signs a
+    visitor in to someone else's account.
     """
     if request.mimetype == FORM and state_of(request).settings.auth.cookie:
         raise ValidationError("The request body must be JSON, because auth.cookie is set in site.yaml")
@@ -174,8 +174,8 @@ def _set_cookie(request: Request, response: Response, value: str, expires: int |
 
 
 def device_name(agent: str) -> str | None:
-    """Return a name for the device with this User-Agent header, such as "Firefox on Linux". Returns None if
-    the browser and the system are unknown.
+    """Return a name for the device that sent this User-Agent header, such as "Firefox on Linux". Returns None
+    if neither the browser nor the system is known.
     """
     found = [_first(patterns, agent[:MAX_AGENT_CHARS]) for patterns in (_BROWSERS, _SYSTEMS)]
     return " on ".join(filter(None, found)) or None

@@ -1,5 +1,5 @@
-"""Handler for GET /overview, which returns the number of documents of each type, and the latest changes
-(docs/querying.md).
+"""Handler for GET /overview, which returns the number of documents of each content type, and the latest
+changes (docs/querying.md).
 """
 
 from flask import Response, request

@@ -1,5 +1,5 @@
-"""Handlers for `/presence`, which reports who is currently viewing a document. Presence is only in memory,
-not in files, events or commits.
+"""Handlers for `/presence`, which reports who is currently viewing or editing a document. This information is
+only in memory, and never in files, events or commits.
 """
 
 import re
@@ -82,9 +82,9 @@ def _require_client(client: str) -> None:
 
 
 def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[str, str]:
-    """Return the type and the document id in the query parameters. Raises ValidationError.
+    """Return the content type and the document id from the query parameters. Raises ValidationError.
 
-    If a parameter is missing, its value is "", which means all types or all documents.
+    If a parameter is missing, its value is "", which stands for all types or all documents.
     """
     for key in asked:
         if key not in PARAMETERS:
@@ -100,8 +100,8 @@ def _read_query(asked: Mapping[str, Any], types: Mapping[str, Type]) -> tuple[st
 def _read_place(
     body: Any, state: State, actor: Actor, types: Mapping[str, Type]
 ) -> tuple[Type, str, str, str | None]:
-    """Parse a request body into a type, a document id, a locale and a field. Raises ValidationError and
-    NotFoundError.
+    """Parse a request body. Return the content type, document id, locale and field. Raises ValidationError
+    and NotFoundError.
     """
     if not isinstance(body, dict) or not isinstance(body.get("documentId"), str):
         raise ValidationError(
@@ -125,9 +125,9 @@ def _read_place(
 
 
 def _find_type(name: object, types: Mapping[str, Type]) -> Type:
-    """Return the content type with this name. Raises ValidationError if it is not in `types`.
+    """Return the content type with this name. Raises ValidationError if it is not one of `types`.
 
-    `types` contains the content types for which the caller may see presence (`may_attend`).
+    `types` contains the content types for which the caller may see presence (see `may_attend`).
     """
     if isinstance(name, str) and name in types:
         return types[name]

@@ -1,6 +1,4 @@
-"""Handlers for `/problems`. They return the problems that `bifolio check` reports, and can fix some of these
-problems.
-"""
+"""Handlers for `/problems`. They return the problems that `bifolio check` finds, and can fix some."""
 
 from typing import Any
 
@@ -80,7 +78,7 @@ def _fix_json(change: Change) -> dict[str, str | None]:
 
 
 def _read_fixes(body: Any) -> list[Change]:
-    """Parse a request body into the fixes to apply. Raises ValidationError."""
+    """Parse a request body. Return the fixes to apply. Raises ValidationError."""
     given = body["fixes"] if isinstance(body, dict) and body.keys() == {"fixes"} else None
     if not isinstance(given, list) or not given:
         raise ValidationError(
@@ -92,8 +90,8 @@ def _read_fixes(body: Any) -> list[Change]:
 
 
 def _read_fix(given: Any, i: int) -> Change:
-    """Parse one fix. It has the same format as a fix in the response to `GET /problems`. Raises
-    ValidationError.
+    """Parse a fix from a request body. It has the same format as the fixes that `GET /problems` returns.
+    Raises ValidationError.
     """
     texts: dict[str, Any] = {name: given.get(name) for name in _KEYS} if isinstance(given, dict) else {}
     missing = [n for n in _KEYS if not isinstance(texts.get(n), str) and not _is_null(given, n)]
@@ -105,8 +103,8 @@ def _read_fix(given: Any, i: int) -> Change:
 
 
 def _is_null(given: Any, name: str) -> bool:
-    """Whether the value `name` in a fix is null. If `before` is missing, it is treated as null, too. A
-    missing `after` is not.
+    """Whether the value `name` in a fix is null. A missing `before` is treated as null, but a missing `after`
+    is not.
     """
     if not isinstance(given, dict) or given.get(name) is not None:
         return False

@@ -58,7 +58,7 @@ def bind(handles: Handlers, site: Site) -> None:
 
 
 def _kind(value: object) -> str:
-    """Return the kind of content types that the request asks for. Returns "" for both kinds. Raises
+    """Return the kind of content types that the request asks for, or "" if it asks for both kinds. Raises
     ValidationError.
     """
     if value not in (None, "", "collectionType", "singleType"):
@@ -67,10 +67,10 @@ def _kind(value: object) -> str:
 
 
 def _timestamps(site: Site) -> tuple[str, str]:
-    """Return the times of the first and the last change to the settings file.
+    """Return the times at which the settings file was first and last changed.
 
-    If the file is missing, both are the time of the site's first commit. If there are no commits either, both
-    are the time when the site was loaded.
+    If there is no settings file, both times are the time of the site's first commit. If there are no commits
+    either, both are the time when the site was loaded.
     """
     committed = site.git.committed
     try:

@@ -1,5 +1,5 @@
-"""Handler for GET /search, which searches all documents that the caller may find, and ranks the results
-(docs/search.md).
+"""Handler for GET /search, which searches all documents that the caller may find, and returns the best
+matches first (docs/search.md).
 """
 
 from flask import Response, request

@@ -1,6 +1,6 @@
 """Handlers for /api/auth/refresh, /api/auth/logout and /api/auth/sessions.
 
-Unless the setting `auth.refresh` is on, these paths return 404.
+These paths exist only if the setting `auth.refresh` is on. Otherwise they return 404.
 """
 
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ def bind(handles: Handlers, identities: Identities) -> None:
     """Register the handlers."""
 
     def permit(action: str) -> None:
-        # If `auth.refresh` is off, the path does not exist, whoever the caller is.
+        # If `auth.refresh` is off, the path does not exist for any caller.
         if not state_of(request).settings.auth.refresh:
             raise NotFoundError()
         require_permission(request, "auth", action)
 
     def caller(action: str) -> tuple[int, str]:
-        """Return the ids of the user and the login to which the request's access token belongs.
+        """Return the ids of the user and the login, from the request's access token.
 
         Raises UnauthorizedError if the access token is invalid.
         """
@@ -44,7 +44,7 @@ def bind(handles: Handlers, identities: Identities) -> None:
         return body if isinstance(body, dict) else {}
 
     def refresh_token() -> str:
-        """Return the refresh token in the request's cookie or body. Returns "" if it is missing."""
+        """Return the refresh token in the request's cookie or body, or "" if the request contains none."""
         token = request.cookies.get(COOKIE) or form().get("refreshToken")
         return token if isinstance(token, str) else ""
 
@@ -95,7 +95,9 @@ def bind(handles: Handlers, identities: Identities) -> None:
 
 
 def _login_json(login: Login, current: str) -> dict[str, Any]:
-    """Return the JSON that describes a login to its user. It contains no tokens."""
+    """Return the JSON that describes a login for its user. It contains no tokens. `current` is the id of the
+    login with which the user sends the request.
+    """
     named = {"deviceName": login.device_name} if login.device_name else {}
     return {
         "id": login.id,

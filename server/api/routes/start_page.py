@@ -1,5 +1,5 @@
-"""Handler for GET /. It returns an overview of the site's content, as HTML for browsers and as JSON for
-programs.
+"""Handler for GET /, which returns an overview of the site's content. Browsers receive HTML, and programs
+receive JSON.
 
 The overview contains only content types that the caller may find. If the request has no credentials, these
 are the types that the public may find.
@@ -26,7 +26,7 @@ from server.schema.model import Attribute, Type
 from server.service.render import dumps
 from server.site.site import State
 
-MAX_EXAMPLE_DOCUMENTS = 20  # For each type, the number of documents that are searched for examples.
+MAX_EXAMPLE_DOCUMENTS = 20  # How many documents of each type are searched for examples.
 FILTERED_TYPES = (
     "enumeration",
     "string",
@@ -34,9 +34,9 @@ FILTERED_TYPES = (
     "boolean",
     "integer",
     "date",
-)  # attribute types that example filters can use, the most suitable first
+)  # types of attributes for example filters, the most suitable first
 MAX_VALUE_CHARS = 40  # Longer values are not used as examples.
-MAX_SHORT_WORD_CHARS = 3  # Words up to this length are not used as examples.
+MAX_SHORT_WORD_CHARS = 3  # Words of this length or shorter are not used as examples.
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _STYLE = (TEMPLATES / "start.css").read_text(encoding="utf-8")
@@ -47,7 +47,9 @@ _POLICY = (
 
 
 def bind(handles: Handlers) -> None:
-    """Register the handlers for the start page, and for redirects to it from `/api` and `/admin`."""
+    """Register the handlers for the start page, and for the redirects from `/api` and `/admin` to the start
+    page.
+    """
 
     @handles("startPage")
     def start() -> Response:
@@ -69,17 +71,17 @@ def bind(handles: Handlers) -> None:
 
 
 def _refuse_programs() -> None:
-    """Raise NotFoundError if the path is below `/api` and the client prefers JSON, because redirects from
-    there are only for browsers.
+    """Raise NotFoundError if the path is `/api` and the client prefers JSON. Only browsers are redirected
+    from this path to the start page.
     """
     if request.path.startswith("/api") and _wants_json():
         raise NotFoundError()
 
 
 def _wants_json() -> bool:
-    """Whether the response should be JSON.
+    """Whether the response must be JSON.
 
-    Browsers prefer text/html, but programs such as curl accept any media type and receive JSON.
+    Browsers prefer text/html. Programs such as curl accept any media type, so they receive JSON.
     """
     return request.accept_mimetypes.best_match(("application/json", "text/html")) != "text/html"
 
@@ -100,8 +102,8 @@ def _json(state: State, readable: list[Type]) -> Response:
 
 
 def _queries(type_: Type, documents: list[Document], actor: Actor) -> list[str]:
-    """Return up to two example queries that match some of the documents. One contains a filter, and the other
-    populates a relation.
+    """Return up to two example queries: one with a filter, and one that populates a relation. Each is based
+    on values in the given documents.
     """
     wanted = sorted(
         (a for a in type_.attributes.values() if a.type in FILTERED_TYPES and a.visible), key=_rank
@@ -133,8 +135,8 @@ def _value(type_: Type, document: Document, attribute: Attribute) -> Any:
 
 
 def _word(type_: Type, documents: list[Document]) -> str:
-    """Return a word that can be used as an example for a search: the longest word in a text attribute.
-    Returns "" if all words are too short.
+    """Return an example of a search word: the longest word in a value of a text attribute. Returns "" if all
+    words are too short.
     """
     texts = (
         _value(type_, document, a)

@@ -1,4 +1,4 @@
-"""Handlers for media files under /api/upload. The responses have no envelope, as in Strapi."""
+"""Handlers for media files, under /api/upload. As in Strapi, the responses have no envelope."""
 
 import tempfile
 import time
@@ -38,7 +38,8 @@ from server.write.uploads.attach import Attachment
 from server.write.uploads.file_info import read_info
 
 Form = MultiDict[str, str]
-# Maximum number of files and fields in a form. While the form is being parsed, all its files are open.
+# Maximum number of files and fields in a form. It is low, because all files are open while the form is
+# parsed.
 MAX_PARTS = 200
 MAX_FIELDS_BYTES = 1_000_000  # Size limit for all fields of a form together, without files.
 ABANDONED_FILE_AGE_S = 3600
@@ -51,8 +52,8 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
     uploads = Uploads(site, writes, bucket)
 
     def asked(action: str, *, paged: bool = False) -> tuple[Caller, Query]:
-        """Return the caller, and the parsed query for a list of files. Raises ForbiddenError and
-        ValidationError.
+        """Return the caller, and the parsed query of a request that lists or returns files. Raises
+        ForbiddenError and ValidationError.
         """
         require_permission(request, "upload", action)
         caller = caller_of(request)
@@ -107,13 +108,13 @@ def bind(handles: Handlers, site: Site, writes: Writes, bucket: SiteBucket) -> N
 
 
 def _with_cache_tags(response: Response, query: Query) -> Response:
-    """Add the cache tags for a list of files to a response."""
+    """Add the cache tags of a list of files to a response, and return the response."""
     return with_cache_tags(response, request, tags_of_list(query, state_of(request).schema))
 
 
 def _key(value: Any) -> str:
-    """Return the file id in the query parameter `id`, or "" if it is missing. Raises ValidationError if the
-    request contains several ids.
+    """Return the query parameter `id`, which is the id of a file, or "" if it is missing. Raises
+    ValidationError if the request contains several ids.
     """
     if not isinstance(value, str | None):
         raise ValidationError("File id is required and must be a single value")
@@ -125,15 +126,13 @@ def _list_answer(files: list[bytes]) -> bytes:
 
 
 def _read_files(files: Sequence[FileStorage], form: Form) -> tuple[uploading.Incoming, ...]:
-    """Return the files in a form. Each file is returned with its `fileInfo` from the form. Raises
-    ValidationError.
-    """
+    """Return the files in a form, together with the `fileInfo` for each file. Raises ValidationError."""
     infos = read_info(form.getlist("fileInfo"), len(files))
     return tuple(_incoming(file, info) for file, info in zip(files, infos, strict=True))
 
 
 def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.FileChange:
-    """Parse a form into a change to one file. Raises ValidationError."""
+    """Parse a form into a change to the file with the id `key`. Raises ValidationError."""
     if len(files) > 1:
         raise ValidationError("Cannot replace a file with multiple ones")
     info = read_info(form.getlist("fileInfo"), 1)[0]
@@ -141,8 +140,8 @@ def _change(key: str, files: Sequence[FileStorage], form: Form) -> uploading.Fil
 
 
 def _attachment(form: Form) -> Attachment | None:
-    """Return the field of a document to which the uploaded files should be attached, or None if the form
-    specifies none.
+    """Return the document's field to which the uploaded files should be attached. Returns None if the form
+    specifies no field.
     """
     if not form.get("ref"):
         return None
@@ -150,7 +149,7 @@ def _attachment(form: Form) -> Attachment | None:
 
 
 def _sweep(folder: Path) -> None:
-    """Delete files that remain from interrupted uploads. A file is deleted if it has not changed for
+    """Delete files that interrupted uploads have left behind. These are the files that have not changed for
     `ABANDONED_FILE_AGE_S`.
     """
     for path in folder.glob("*"):
@@ -161,10 +160,11 @@ def _sweep(folder: Path) -> None:
 
 @contextmanager
 def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStorage], Form]]:
-    """Context manager: parse the form in the request, and save its files in `folder`.
+    """Context manager: parse the form in the request, save its files in `folder`, and yield the files and the
+    other fields.
 
-    On exit, delete all files that have not been moved elsewhere. Raises StorageError if a file can't be
-    saved.
+    On exit, delete all files that have not been moved to another folder. Raises StorageError if a file can't
+    be saved.
     """
     with ExitStack() as stack:
 
@@ -193,7 +193,7 @@ def _receive_form(folder: Path, limit: int) -> Iterator[tuple[Sequence[FileStora
 
 def _discard(file: Any) -> None:
     """Close an uploaded file, and delete it if it still exists."""
-    with suppress(OSError):  # Closing a file writes the rest of its data, which fails if the disk is full.
+    with suppress(OSError):  # Closing the file writes buffered data, which fails if the disk is full.
         file.close()
     Path(file.name).unlink(missing_ok=True)
 

@@ -1,6 +1,6 @@
 """Handler for GET /uploads/….
 
-It returns media files from content/uploads/, from a bucket, or from a past commit.
+The handler returns media files from content/uploads/, from a bucket, or from a past commit.
 """
 
 import os
@@ -14,8 +14,8 @@ from server.documents.ids import compose
 from server.service.cache_tags import tags_of_file
 from server.service.media_files import MediaFile, MediaFiles
 
-FILE_MAX_AGE_S = 3600  # how long clients may cache files
-# how long clients may cache redirects to a bucket; the signed URLs are valid for longer
+FILE_MAX_AGE_S = 3600  # how long clients may cache a file
+# How long clients may cache a redirect to a bucket. The signed URL in the redirect is valid for longer.
 REDIRECT_MAX_AGE_S = 300
 
 
@@ -27,11 +27,11 @@ def bind(handles: Handlers, files: MediaFiles) -> None:
         snapshot, key = state_of(request).snapshot, compose(path)
         found = files.find(snapshot, commit_of(request), key)
         response = _redirect(found) if isinstance(found, str) else _send(found)
-        # Unless the public may currently read the file, shared caches must not store it.
+        # Shared caches may store the file only if the public may currently read it.
         if not files.is_served(commit_of(request)):
             response.cache_control.public = False
             response.cache_control.private = True
-        # Browsers may display SVG and HTML files, but must not run scripts in them with access to the site.
+        # Browsers may display SVG and HTML files, but must not run scripts in them.
         response.headers["Content-Security-Policy"] = "default-src 'self'; script-src 'none'; sandbox"
         return with_cache_tags(response, request, tags_of_file(snapshot, key))
 
@@ -42,8 +42,8 @@ def _redirect(url: str) -> Response:
 
 
 def _send(found: MediaFile) -> Response:
-    """Return a response that contains a media file. If the request has a Range header, the response contains
-    only the requested range.
+    """Return a response that contains a media file or, if the request has a Range header, only the requested
+    part of the file.
     """
     file = found.file
     size = os.fstat(file.fileno()).st_size

@@ -1,7 +1,7 @@
-"""Code that all handlers for writes use: branches, dry runs, undo, commit messages, and responses.
+"""Code that all handlers for writes share: for branches, dry runs, undo, commit messages, and responses.
 
-A dry run is requested with a query parameter, not with the `Prefer` header (RFC 7240), because a server may
-ignore a preference. If the preference for a dry run were ignored, the request would change data.
+A dry run is requested with a query parameter instead of the `Prefer` header (RFC 7240). Servers may ignore a
+preference, and if the preference for a dry run were ignored, the request would change data.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from server.service.dry_run import FileChange
 from server.service.write import Result, UndoOffer, Writes
 
 WRITE_METHODS = ("POST", "PUT", "DELETE")
-DRY_RUN = "dryRun"  # name of the query parameter
+DRY_RUN = "dryRun"  # the name of the query parameter
 _LIKE = "dryrun"  # the parameter's name in lower case, without hyphens and underscores
 MESSAGE = "Bifolio-Message"  # request header that contains the commit message
 MAX_MESSAGE_CHARS = 10_000
 MERGE, UNDO = "merge", "undo"  # preferences that a request can have in the header `Prefer`
 UNDO_HEADER = "Bifolio-Undo"
 APPLIED = "Preference-Applied"
-# status of the response to a write with this verb; it is 200 for all other verbs
+# The status of the response to a successful write, by verb. It is 200 for all other verbs.
 STATUSES = {Verb.CREATE: 201, Verb.DELETE: 204}
 VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
@@ -34,7 +34,7 @@ VERBS = {"POST": Verb.CREATE, "PUT": Verb.UPDATE, "DELETE": Verb.DELETE}
 
 
 def open_branch(writes: Writes) -> None:
-    """If the request has the parameter `branch`, use the state of this branch for the rest of the request.
+    """If the request has the parameter `branch`, make the rest of the request use the state of this branch.
 
     Raises ForbiddenError, ValidationError, and the errors that `Writes.on_branch` raises.
     """
@@ -57,8 +57,8 @@ def open_dry_run() -> None:
     """Validate the parameter `dryRun`.
 
     Raises ValidationError if the parameter's name is misspelled, if its value is neither `true` nor `false`,
-    or if the operation does not support dry runs. Other misspelled parameters are ignored, but a request with
-    this one must be rejected, because it would otherwise change data.
+    or if the operation does not support dry runs. Other misspelled parameters are ignored, but if `dryRun`
+    were ignored, the request would change data.
     """
     query = request.environ.get("QUERY_STRING", "")
     if request.method not in WRITE_METHODS or "dry" not in query.lower() or request.routing_exception:
@@ -73,7 +73,7 @@ def open_dry_run() -> None:
 
 
 def is_like_dry_run(name: str) -> bool:
-    """Whether a parameter's name is `dryRun` or similar to it, such as `dry_run`."""
+    """Whether a parameter's name is `dryRun` or a different spelling of it, such as `dry_run`."""
     return name.replace("-", "").replace("_", "").lower() == _LIKE
 
 
@@ -84,8 +84,8 @@ def is_dry_run() -> bool:
 
 
 def message_of(request: Request, otherwise: str = "") -> str:
-    """Return the commit message from the request's header. Returns `otherwise` if the header is missing.
-    Raises ValidationError if the message is too long.
+    """Return the commit message from the request's Bifolio-Message header. If the header is missing, return
+    `otherwise`. Raises ValidationError if the message is too long.
     """
     said = wsgi_text(request.environ.get("HTTP_BIFOLIO_MESSAGE", "")) or otherwise
     if len(said) > MAX_MESSAGE_CHARS:
@@ -94,8 +94,8 @@ def message_of(request: Request, otherwise: str = "") -> str:
 
 
 def data_of(body: Any) -> Any:
-    """Return the value of `data` in a request body such as `{"data": {…}}`, or None if the body has a
-    different form.
+    """Return the value of `data` in a request body such as `{"data": {…}}`. Returns None if the body is not
+    an object or contains no `data`.
     """
     return body.get("data") if isinstance(body, dict) else None
 
@@ -104,7 +104,7 @@ def data_of(body: Any) -> Any:
 
 
 def answer_write(result: Result) -> Response:
-    """Return the response to a write of one document, or to a dry run of such a write."""
+    """Return the response to a write of a single document, or to a dry run of such a write."""
     if result.files is not None:
         return answer_files(result.files)
     [written] = result.documents
@@ -118,14 +118,14 @@ def answer_write(result: Result) -> Response:
 
 
 def answer_files(files: Sequence[FileChange]) -> Response:
-    """Return the response to a dry run, which lists the files that would change."""
+    """Return the response to a dry run, which lists the files that the write would change."""
     shown = [{"path": file.path, "action": file.action, "lines": file.lines} for file in files]
     return answer_within(request, {"data": {"files": shown}})
 
 
 def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
-    """Return the part of the response body that contains the key `undo`. Returns {} if the write can't be
-    undone.
+    """Return the part of a response body that describes how to undo the write: an object with the key `undo`.
+    Returns {} if the write can't be undone.
     """
     if offer is None:
         return {}
@@ -133,8 +133,8 @@ def undo_of(offer: UndoOffer | None) -> dict[str, Any]:
 
 
 def tell_undo(response: Response, offer: UndoOffer | None) -> Response:
-    """Add headers that describe how to undo a write to its response. If the write can't be undone, nothing is
-    added.
+    """Add the id with which a write can be undone to the headers of the response, and return the response. If
+    the write can't be undone, no headers are added.
     """
     if offer:
         applied = filter(None, (response.headers.get(APPLIED), UNDO))

@@ -245,7 +245,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.is_open
 
     def update_reading(self) -> None:
-        """Pause reading while too many bytes from the client are waiting to be processed. Otherwise resume."""
+        """Pause reading while too many bytes from the client are waiting to be handled. Otherwise resume."""
         behind = bool(self._waiting) and (self._drained is not None or self._queued_bytes > MAX_QUEUED_BYTES)
         paused = (
             behind
@@ -403,7 +403,7 @@ class Connection(asyncio.BufferedProtocol):
                 data = data[upgrade.args[0] :]
 
     def _fail(self, status: int) -> None:
-        """Reject invalid bytes with an error status, which is sent after the responses to earlier requests."""
+        """Reject invalid bytes with an error status. It is sent after the responses to earlier requests."""
         if self._is_last and self._receiving is None:
             return
         self._is_last = True
@@ -569,7 +569,7 @@ class Exchange:
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection immediately, so that the client detects that the response is incomplete."""
+        """Close the connection at once, so that the client detects the response as incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:
@@ -582,7 +582,7 @@ class Exchange:
         return b"%sserver: bifolio\r\n%s%s\r\n" % (head.lines, more, date)
 
     def _lacks_much(self) -> bool:
-        """Whether so much of the body has not arrived yet that closing the connection is better than waiting."""
+        """Whether so much of the body is missing that the connection should close instead of waiting."""
         if self._received:
             return False
         length = self.environ.get("CONTENT_LENGTH", "0")

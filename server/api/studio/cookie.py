@@ -1,15 +1,15 @@
 """The studio's session cookie.
 
-Browsers also send this cookie with requests from pages of other sites. The cookie therefore authenticates a
-request only if all of these conditions are met (docs/studio.md):
+Browsers may also send this cookie with requests from pages of other sites. The cookie therefore authenticates
+a request only if all of these conditions are met (docs/studio.md):
 
 - The request has the header `Bifolio-Studio`. A page with a different origin can send this header together
   with the cookie only if `api.cors` lists the page's origin.
 - According to the browser, the request comes from a page with the server's own origin. This excludes all
   other origins, including those in `api.cors`.
-- The request has no `Authorization` header. If there is one, it identifies the caller instead.
+- The request has no `Authorization` header. If it has this header, the header identifies the caller instead.
 
-Otherwise the cookie is ignored.
+Otherwise, the cookie does not authenticate the request.
 """
 
 from typing import TYPE_CHECKING
@@ -30,10 +30,10 @@ OTHER_PAGE_MESSAGE = "A request with the studio's cookie must come from a page o
 
 
 def use_cookie(environ: Environ) -> None:
-    """If a request comes from the studio, authenticate it by its cookie.
+    """If a request comes from the studio, let the cookie authenticate it.
 
     Raises ForbiddenError if the request comes from a page with a different origin. Raises UnauthorizedError
-    if the cookie belongs to the owner and the request comes from another machine.
+    if the cookie contains the owner's session and the request comes from another machine.
     """
     path = environ["PATH_INFO"]
     if COOKIE_USED not in environ and _scheme(environ) == COOKIE_SCHEME:
@@ -52,8 +52,8 @@ def use_cookie(environ: Environ) -> None:
 def require_own_page(environ: Environ) -> None:
     """Raise ForbiddenError unless the request comes from a page with the server's own origin.
 
-    Browsers report the page's origin in `Sec-Fetch-Site` if they consider the connection secure. Otherwise
-    they send `Origin`, at least with writes.
+    If the connection is secure, browsers specify the origin with `Sec-Fetch-Site`. Otherwise they send
+    `Origin`, at least with writes.
     """
     site, origin = environ.get("HTTP_SEC_FETCH_SITE"), environ.get("HTTP_ORIGIN")
     if site is not None:
@@ -67,7 +67,9 @@ def require_own_page(environ: Environ) -> None:
 
 
 def is_at_machine(environ: Environ) -> bool:
-    """Whether a request comes from the same machine, and its URL contains a loopback host name or address."""
+    """Whether a request comes from the machine on which the server runs, and the host in its URL is a
+    loopback host name or address.
+    """
     try:
         name = urlsplit(f"//{host_of(environ)}").hostname or ""
     except ValueError:  # This happens if the Host header is invalid.
@@ -91,7 +93,7 @@ def read_cookie(environ: Environ) -> str:
 
 
 def set_cookie(request: "Request", response: "Response", value: str, lifetime_s: float) -> None:
-    """Set the studio's cookie in a response. If `value` is empty, the cookie is deleted."""
+    """Set the studio's cookie in a response. If `value` is empty, make the browser delete the cookie."""
     secure = request.is_secure or request.headers.get("X-Forwarded-Proto", "") == "https"
     response.set_cookie(
         _name(request.environ),
@@ -110,8 +112,8 @@ def _scheme(environ: Environ) -> str:
 
 
 def _name(environ: Environ) -> str:
-    """Return the cookie's name. It contains the port, because browsers send the same cookies to all servers
-    on a host.
+    """Return the cookie's name. It contains the server's port, because browsers send all cookies for a host
+    to all servers on this host.
     """
     port = host_of(environ).rpartition("]")[2].rpartition(":")[2]
     return f"bifolio_studio_{port}" if port.isdigit() else "bifolio_studio"

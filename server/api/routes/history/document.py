@@ -1,4 +1,6 @@
-"""The history of a document as JSON: its versions, the differences between them, and blame."""
+"""The history of a document as JSON: its versions, the differences between versions, and blame (the commit
+that last changed each attribute).
+"""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,9 +25,10 @@ def entry(
     version: Version, values: tuple[Values | None, Values | None], one: DocumentHistory, message: MessageOf
 ) -> dict[str, Any]:
     """Return the JSON for one version in a document's history. `values` contains the attributes' values
-    before and after this version was committed.
+    before and after the commit that created this version.
 
-    The key `attributes` lists the changed attributes. It is None if one of the two files can't be read.
+    The key `attributes` lists the attributes that the commit has changed. It is None if one of the two files
+    can't be read.
     """
     commit = version.commit
     unread = any(
@@ -42,14 +45,16 @@ def entry(
 
 
 def commit_of(commit: Commit | None, date: str | None) -> dict[str, Any]:
-    """Return JSON with a commit's id, author and date. For uncommitted changes, only the date is set."""
+    """Return the JSON for a commit: its id, author and date. For uncommitted changes, `commit` is None, and
+    only the date is set.
+    """
     author = {"name": commit.author, "email": commit.email} if commit else None
     return {"commit": commit.id if commit else None, "author": author, "date": date}
 
 
 def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
-    """Return the JSON for changed attributes. It contains both values of each attribute and, for multi-line
-    strings, a line-by-line diff.
+    """Return the JSON for changed attributes. It contains the old and the new value of each attribute and,
+    for multi-line strings, a line-by-line diff.
     """
     return {
         name: {"from": d.before, "to": d.after, **({"lines": d.lines} if d.lines is not None else {})}
@@ -58,7 +63,9 @@ def shown_differences(found: Mapping[str, Difference]) -> dict[str, Any]:
 
 
 def _diff(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the differences in a document between two commits, or between a commit and the current files."""
+    """Return the response with the differences in a document between two commits, or between a commit and the
+    current files.
+    """
     one.of_one_file()
     names = {name: one.params.get(name) for name in ("from", "fromStatus", "to")}
     if any(name is not None and not isinstance(name, str) for name in names.values()):
@@ -81,8 +88,8 @@ def _diff(histories: Histories, one: DocumentHistory) -> Response:
 
 
 def _blame(histories: Histories, one: DocumentHistory) -> Response:
-    """Return the commit that last changed each attribute. For multi-line texts, also return the commit that
-    last changed each line.
+    """Return the response with the commit that last changed each attribute. For multi-line texts, it also
+    contains the commit that last changed each line.
     """
     found, budget = histories.origins(one), one.caller.budget
     commits = {_id_of(v): commit_of(v.commit, date_of(v, one.store.root)) for v in found.versions}
@@ -96,8 +103,8 @@ def _id_of(version: Version) -> str:
 
 
 def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget) -> dict[str, Any]:
-    """Return the JSON for one attribute: the commit that last changed it, and the commit that last changed
-    each line of its text. `commits` contains the JSON for each commit id.
+    """Return the JSON for one attribute: the commit that last changed it and, for multi-line texts, the
+    commit that last changed each line. `commits` maps each commit id to the JSON for the commit.
 
     Raises LimitError if the response would become too large.
     """
@@ -110,5 +117,5 @@ def _blamed(found: Blame, commits: Mapping[str, dict[str, Any]], budget: Budget)
     return {**said, "lines": [{"text": text, **commits[_id_of(version)]} for text, version in found.lines]}
 
 
-# The function for each last path segment.
+# For each last segment of the path, the function that returns the response.
 READS: Mapping[str, Callable[[Histories, DocumentHistory], Response]] = {"diff": _diff, "blame": _blame}

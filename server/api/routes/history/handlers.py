@@ -142,8 +142,8 @@ def _page(
 
 
 def _restoring(body: Any, attributes: Iterable[Attribute]) -> tuple[str, str, list[str]]:
-    """Parse a request body into the commit, the status and the attributes to restore. If the body contains no
-    status, it is "".
+    """Parse a request body. Return the commit from which to restore, the status, and the attributes to
+    restore. If the body contains no status, the status is "".
 
     Raises ValidationError.
     """

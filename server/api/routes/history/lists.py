@@ -1,4 +1,4 @@
-"""Lists in /history as JSON: all commits to the site, and all deleted documents."""
+"""Lists under /history as JSON: all commits to the site, and all deleted documents."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from server.service.history import CommittedDocument
 from server.storage.git.log import Commit
 from server.storage.store import Store
 
-MAX_DOCUMENTS = 100  # Maximum number of documents that are listed for a commit.
+MAX_DOCUMENTS = 100  # Maximum number of documents that are listed for each commit.
 
 
 def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
@@ -31,7 +31,9 @@ def selected_by(params: Mapping[str, Any]) -> dict[str, str]:
 
 
 def of_site(commit: Commit, documents: Sequence[CommittedDocument], message: MessageOf) -> dict[str, Any]:
-    """Return the JSON for a commit. It lists up to `MAX_DOCUMENTS` documents that the commit changed."""
+    """Return the JSON for a commit. It lists the documents that the commit has changed, up to
+    `MAX_DOCUMENTS`.
+    """
     return {
         **commit_of(commit, from_seconds(commit.authored)),
         "message": message(commit),
@@ -54,8 +56,8 @@ MAX_TITLE_CHARS = 200
 
 
 def asks_deleted(params: Mapping[str, Any]) -> bool:
-    """Whether a request has the parameter `deleted=true`. Raises ValidationError if it has a different
-    value.
+    """Whether a request has the parameter `deleted=true`. Raises ValidationError if the parameter has any
+    other value.
     """
     if params.get("deleted") not in (None, "true"):
         raise ValidationError('"deleted" must be "true"')
@@ -70,8 +72,8 @@ def shown_deleted(
     budget: Budget,
     message: MessageOf,
 ) -> list[dict[str, Any]]:
-    """Return the JSON for deleted documents. Each has the title from before the document was deleted. Raises
-    LimitError.
+    """Return the JSON for deleted documents. For each document, it contains the last title before the
+    deletion. Raises LimitError.
     """
     contents = values_of(store, [versions[0] for _, versions in documents], budget)
     name = title_of(type_)

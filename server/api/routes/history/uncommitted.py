@@ -1,4 +1,4 @@
-"""Handlers that list uncommitted changes, return them as a diff, and commit them."""
+"""Responses that list uncommitted changes, show them as a diff, or commit them."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -27,7 +27,9 @@ from server.storage.git.repository import under_way
 
 
 def listed(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the list of files with uncommitted changes, and the changed attributes in each file."""
+    """Return the response that lists the files with uncommitted changes, and the changed attributes in each
+    file.
+    """
     state, params = caller.state, parameters(request)
     page = read_page({n: params[n] for n in ("page", "pageSize") if n in params}, state.settings)
     found = list_uncommitted(site, past, caller, page)
@@ -44,8 +46,8 @@ def listed(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def diff(site: Site, past: PastStates, caller: Caller) -> Response:
-    """Return the uncommitted changes to a file, attribute by attribute. Callers with full access also receive
-    a line-by-line diff.
+    """Return the response with the uncommitted changes to a file, attribute by attribute. If the caller has
+    full access, the response also contains a line-by-line diff.
     """
     path = parameters(request).get("path")
     found = find_uncommitted(site, past, caller, path)
@@ -56,18 +58,19 @@ def diff(site: Site, past: PastStates, caller: Caller) -> Response:
 
 
 def commit(writes: Writes, past: PastStates, caller: Caller) -> Response:
-    """Commit the requested files. The caller becomes the author of the commit."""
+    """Commit the files that the request lists, with the caller as the author of the commit. Return the
+    response.
+    """
     past.require_commits()
     message, files = _wanted(read_body(request))
-    # The commit message comes from the body. This only checks the length of the message in the header, if
-    # any.
+    # The commit message comes from the body. This call only validates the message header, which is not used.
     message_of(request)
     made = commit_files(writes, caller, files, message)
     return tell_commit(answer(dumps({"data": {"commit": made, "files": files}}), 201), made)
 
 
 def _wanted(body: Any) -> tuple[str, list[str]]:
-    """Parse a request body into the commit message and the paths of the files to commit. Raises
+    """Parse a request body. Return the commit message, and the paths of the files to commit. Raises
     ValidationError.
     """
     message, files = (body.get(name) if isinstance(body, dict) else None for name in ("message", "files"))
@@ -84,8 +87,8 @@ def _wanted(body: Any) -> tuple[str, list[str]]:
 
 
 def _when(after: timedelta | None) -> str:
-    """Return when the server commits writes: "off" (never), "each" (immediately), or the delay, such as
-    "30s".
+    """Return when the server commits writes: "off" (never), "each" (immediately after each write), or the
+    delay, such as "30s".
     """
     if after is None:
         return "off"
@@ -93,8 +96,8 @@ def _when(after: timedelta | None) -> str:
 
 
 def _shown(one: ChangedFile, state: State, root: Path) -> Mapping[str, Any]:
-    """Return the JSON for a changed file. It contains the action, such as `update`, and the document in the
-    file.
+    """Return the JSON for a file with uncommitted changes. It describes the change, such as `update`, and the
+    document that the file contains.
     """
     version = one.version("")
     document = None
