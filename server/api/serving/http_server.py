@@ -54,7 +54,7 @@ WAITING_THREADS = 24
 RESERVED_THREADS = 6  # A single client can't use this many of the WAITING_THREADS.
 IN_PLACE_METHODS = ("GET", "HEAD", "OPTIONS")
 CLIENT_GONE_STATUS = 499  # The status that is logged if the client has disconnected.
-# Delay before a request is rejected because of overload. The delay occupies no thread.
+# Delay before a request is rejected because of overload. No thread is occupied during this delay.
 REFUSAL_PAUSE_S = 0.5
 # Limit for one process. When it is reached, idle connections are closed (see `Connections.close_idle`).
 MAX_CONNECTIONS = 4096
