@@ -87,9 +87,7 @@ class Identities:
 
     @property
     def are_read_only(self) -> bool:
-        """Whether the accounts database is open, and its server has rejected a write as not allowed
-        (read-only).
-        """
+        """Whether the open accounts database is read-only, because its server has rejected a write."""
         opened = self._opened
         return opened is not None and opened.directory.accounts.is_read_only
 

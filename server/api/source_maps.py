@@ -111,15 +111,15 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks to the strings in a parsed response. The response is changed in place."""
+    """Adds marks (source maps) to the strings in a parsed response. The response is changed in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema
         self.previews, self.budget = state.settings.preview, budget
 
     def document(self, document: dict[str, Any], type_: Type) -> None:
-        """Mark the strings in a document. Users, roles and media files are skipped, because the studio does
-        not edit them as documents.
+        """Add marks to the strings in a document. Users, roles and media files are skipped, because the
+        studio does not edit them as documents.
         """
         if "documentId" not in document or type_.uid in ACCOUNT_UIDS or type_.uid == UPLOAD:
             return
@@ -128,7 +128,7 @@ class _Marker:
         self.texts(document, type_, _Source(document["documentId"], locale, unmarked, type_.uid, type_.kind))
 
     def texts(self, values: dict[str, Any], type_: Type, source: _Source) -> None:
-        """Mark the strings in the attributes of a document or component."""
+        """Add marks to the strings in the attributes of a document or component."""
         for name, value in values.items():
             attribute = type_.attributes.get(name)
             inner = source.inside(name)
@@ -152,8 +152,8 @@ class _Marker:
                         self.document(document, target)
 
     def files(self, value: Any, source: _Source) -> None:
-        """Mark the names, alternative texts and captions of the files in a media attribute. The path in these
-        marks does not contain the file's index, even if the attribute is a list.
+        """Add marks to the names, alternative texts and captions of the files in a media attribute. The path
+        in these marks does not contain the file's index, even if the attribute is a list.
         """
         for file in _objects(value):
             for name in FILE_TEXT_FIELDS & file.keys():
@@ -162,8 +162,8 @@ class _Marker:
                     file[name] = self.marked(file[name], "string" if name == "name" else "text", inner)
 
     def blocks(self, value: Any, source: _Source) -> None:
-        """Mark the first string in each block of a rich text, and the alternative text of each image. Code
-        blocks are skipped.
+        """Add a mark to the first string in each block of a rich text, and to the alternative text of each
+        image. Code blocks are skipped.
         """
         for block in _objects(value):
             if block.get("type") == "list":
@@ -176,7 +176,7 @@ class _Marker:
                         self.block_text(image, "alternativeText", source)
 
     def entries(self, block: dict[str, Any], source: _Source) -> None:
-        """Mark the first string in each entry of a list block and of the lists nested in it."""
+        """Add a mark to the first string in each entry of a list block, and of the lists nested in it."""
         for entry in _objects(block.get("children")):
             if entry.get("type") == "list":
                 self.entries(entry, source)
@@ -184,14 +184,16 @@ class _Marker:
                 self.first_text(entry, source)
 
     def first_text(self, node: dict[str, Any], source: _Source) -> bool:
-        """Mark the first string inside a node of a rich text. Returns False if it contains no string."""
+        """Add a mark to the first string inside a node of a rich text. Returns False if it contains no
+        string.
+        """
         if node.get("type") == "text" and isinstance(node.get("text"), str):
             self.block_text(node, "text", source)
             return True
         return any(self.first_text(child, source) for child in _objects(node.get("children")))
 
     def block_text(self, values: dict[str, Any], name: str, source: _Source) -> None:
-        """Mark one string in a block. Its mark also contains the path to the rich text attribute
+        """Add a mark to one string in a block. The mark also contains the path to the rich text attribute
         (`fieldPath`).
         """
         values[name] = self.marked(values[name], "blocks", source, field_path=source.path)

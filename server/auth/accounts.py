@@ -3,8 +3,8 @@
 The secret string of an API token consists of 256 random bits. It is shown only once, when the token is
 created. The database stores only the string's SHA-256.
 
-After a token is revoked, requests with this token are rejected immediately. Only if the database is on
-PostgreSQL, the workers may accept the token for up to CACHE_TTL_S longer (`server.auth.identity_cache`).
+When a token is revoked, the next request with this token is rejected. If the database is on PostgreSQL,
+workers may accept the token for up to CACHE_TTL_S, until their caches expire (`server.auth.identity_cache`).
 """
 
 import hashlib

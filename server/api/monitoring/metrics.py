@@ -33,7 +33,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def describe(self) -> Iterable[Metric]:
-        """Return no metrics, because it is only known which metrics exist after they have been collected."""
+        """Return no metrics, because the list of metrics is known only after they have been collected."""
         return ()
 
     def collect(self) -> Iterator[Metric]:

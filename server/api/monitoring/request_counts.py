@@ -149,7 +149,7 @@ class Observer:
 
     def answer(self, environ: Environ) -> tuple[Header, ...]:
         """Record that the current thread has started to handle a request. Return additional headers for the
-        response. If requests are logged, these contain the request's id.
+        response. If requests are logged, one of these headers contains the request's id.
         """
         if not self._log:
             return ()

@@ -54,8 +54,8 @@ def request_id(asked: str) -> str:
 
 
 def begin(request: str) -> None:
-    """Record the id of the request that the current thread is handling. When the request has been handled,
-    `request` is "".
+    """Record the id of the request that the current thread is handling, or "" after the request has been
+    handled.
     """
     _current.request = request
 

@@ -45,7 +45,7 @@ def _list_parameter(
 
 
 def shared_parameters(settings: Settings) -> Iterator[tuple[str, JsonSchema]]:
-    """Yield the name and description of each parameter that is the same in all content types' operations."""
+    """Yield the name and description of each parameter that does not depend on the content type."""
     code = LOCALE.pattern
     sizes = f"{settings.api.page_size.default} by default, {settings.api.page_size.max} at most"
     yield (

@@ -71,7 +71,9 @@ _OFFER = {
 
 
 def _undoable(data: JsonSchema) -> JsonSchema:
-    """Return the schema for a response that also contains `undo`, if the write can be undone."""
+    """Return the schema for the response to a write. The response contains `data` and, if the write can be
+    undone, `undo`.
+    """
     return object_of({"data": data, "undo": _OFFER}, optional=("undo",))
 
 

@@ -64,7 +64,9 @@ _EXAMPLES = {
 
 
 def part_of(items: str) -> list[JsonSchema]:
-    """Return the descriptions of the pagination parameters for a list whose response has no envelope."""
+    """Return the descriptions of the parameters `start` and `limit`, for lists that are returned as a plain
+    JSON array. `items` is the plural of what the list contains, such as "users".
+    """
     return [
         in_query("start", NINE_DIGITS, f"Number of {items} to skip."),
         in_query("limit", {**NINE_DIGITS, "minimum": -1}, f"Maximum number of {items}; -1 for all."),

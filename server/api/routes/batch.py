@@ -147,9 +147,9 @@ def _operation(wanted: Any, caller: Caller) -> Operation:
 def _find_address(path: str, verb: Verb, caller: Caller) -> tuple[Type, str | None]:
     """Return the content type and the document id for the path of an operation.
 
-    Raises ValidationError if the verb can't be used with the path. Raises ForbiddenError if the caller may
-    neither find nor write documents of the content type. This is checked first, so that no other error
-    reveals anything about the content type.
+    Raises ForbiddenError if the caller may neither find nor write documents of the content type. This
+    permission is checked first, so that no other error reveals anything about the content type. Raises
+    ValidationError if the verb can't be used with the path.
     """
     schema = caller.state.schema
     found = content_at(path, schema)

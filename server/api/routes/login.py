@@ -51,8 +51,8 @@ def prove_password(request: Request, body: object) -> User:
     """Check the identifier and password in a request body, and return the user. The number of attempts is
     limited.
 
-    Raises ValidationError if they are not correct, and RateLimitError if a limit is reached. Raises
-    ApplicationError if the user is blocked or has not confirmed the email address.
+    Raises ValidationError if the identifier or the password is wrong, and RateLimitError if a limit is
+    reached. Raises ApplicationError if the user is blocked or has not confirmed the email address.
     """
     form = read_form(body, LOGIN)
     identities = identities_of(request)

@@ -82,10 +82,10 @@ class _Process:
 class Generations:
     """Runs `serve` in one process for each generation, until a signal ends all generations.
 
-    - `ended` is called when a generation that was replaced has ended.
+    - `ended` is called when a generation that was retired has ended.
     - `offer` lets another server take over the port. When this happens, all generations retire.
     - `renew` renews the lease on the site's folder, if necessary. It returns the number of seconds until it
-      must be called again, or None if this is not necessary.
+      must be called again, or None if no further call is necessary.
     """
 
     def __init__(

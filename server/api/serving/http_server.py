@@ -181,7 +181,7 @@ class HttpServer:
     def run(self) -> None:
         """Serve requests until SIGTERM arrives.
 
-        Then end all event streams, and finish all requests that have at least begun to arrive.
+        Then end all event streams, and finish every request of which any part has already arrived.
         """
         # `Connection.get_buffer` relies on the order in which this kind of event loop calls protocols.
         with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:

@@ -30,8 +30,8 @@ class Leader:
     """
 
     def __init__(self, log: ChangeLog, make_runner: Callable[[], Runner], pause_s: float) -> None:
-        """`make_runner` is called when this process becomes the leader. It returns the object that runs the
-        jobs.
+        """`make_runner` creates the object that runs the jobs. It is called when this process becomes the
+        leader.
 
         The thread waits for `pause_s` seconds before it first tries to become the leader.
         """

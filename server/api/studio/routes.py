@@ -129,8 +129,8 @@ def _page(path: str, settings: Settings, *, at_home: bool) -> Response:
 
 
 def _file(version: str, name: str) -> Response:
-    """Return the response with the current content of a file. This also applies if the page was loaded from
-    an earlier version of the server, and the URL contains that version.
+    """Return the response with the current content of a file, even if the URL contains the version from an
+    earlier release of the studio.
     """
     kind = KINDS.get(PurePosixPath(name).suffix)
     if name not in _files() or not kind:
