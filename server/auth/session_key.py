@@ -43,7 +43,7 @@ def session_key(root: Path) -> str:
     """Return the signing key for the site at `root`. If neither the environment variable nor the key file
     exists, create the file with a random key.
 
-    Raises SetupError if the key can't be read or is too short.
+    Raises SetupError if the key can't be read or created, or is too short.
     """
     if (given := _key_in(KEY_VARIABLE)) is not None:
         return given
