@@ -408,4 +408,4 @@ class BranchWriter:
         documents = touched_documents(writes, past.known.entries, state.snapshot, store)
         message = with_trailers(message_of(documents, by, result), by.actor, [d.name for d in documents])
         committer = Person.of(today.git.committer)
-        return Signed(message, Person(by.name, by.email or committer.email), committer)
+        return Signed(message, committer.author(by.name, by.email), committer)

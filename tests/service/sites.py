@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from server.auth.owner import OWNER
 from server.auth.permissions import Actor
 from server.history.past import PastStates
 from server.service.document_write import Operation, Verb
@@ -23,6 +24,11 @@ FILES = {
 EVERYTHING = Actor("token:full", everything=True)
 
 
+def _signature(actor: Actor) -> tuple[str, str]:
+    """Return an author's name and email address. As in a server, the owner has none."""
+    return ("" if actor is OWNER else actor.name), ""
+
+
 class Service:
     """A site with its operations for reads and writes, without HTTP."""
 
@@ -31,7 +37,7 @@ class Service:
         commit_all(root)
         self.root, self.site = root, open_site(root, Mode.SERVER, records=False).site
         past = PastStates(self.site)
-        self.writes = Writes(self.site, past, lambda actor: (actor.name, ""))
+        self.writes = Writes(self.site, past, _signature)
         self.histories = Histories(self.site, past, self.writes)
 
     def caller(self, actor: Actor = EVERYTHING, branch: str = "") -> Caller:

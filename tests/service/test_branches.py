@@ -2,6 +2,7 @@
 
 import pytest
 
+from server.auth.owner import OWNER
 from server.auth.permissions import Actor
 from server.errors import ForbiddenError, NotFoundError, UnmergedError, ValidationError
 from server.history.merging.conflicts import read_resolution
@@ -40,6 +41,18 @@ def test_a_branch_is_made_written_merged_and_deleted(service: Service, branches:
     assert service.read("note", "fog")["title"] == "Mist"
     branches.delete(service.caller(), "spring")
     assert [branch.name for branch in branches.all(service.caller())] == [branches.served] == ["main"]
+
+
+def test_the_owner_is_the_committer_of_the_settings_on_each_branch(
+    service: Service, branches: SiteBranches
+) -> None:
+    branches.create(service.caller(), "spring")
+    for branch in ("spring", ""):
+        owner, data = service.caller(OWNER, branch), {"text": "by the owner"} if branch else {"title": "Mist"}
+        service.write(service.operation(Verb.UPDATE, "note", "fog", data), caller=owner)
+    branches.merge(service.caller(OWNER), "spring", read_resolution(None))
+    authors = git(service.root, "log", "-3", "--format=%an <%ae>").splitlines()
+    assert authors == ["Bifolio <bifolio@localhost>"] * 3
 
 
 def test_a_conflict_is_ended_as_it_is_resolved(service: Service, branches: SiteBranches) -> None:

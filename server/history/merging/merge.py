@@ -254,7 +254,7 @@ class Merger:
         if sides.is_forward:
             return sides.theirs
         committer = Person.of(today.git.committer)
-        signed = Signed(message, Person(by.name, by.email or committer.email), committer)
+        signed = Signed(message, committer.author(by.name, by.email), committer)
         files = {path: _content(outcome) for path, outcome in plan.outcomes.items()}
         return make_commit(self.root, (sides.ours, sides.theirs), files, signed)
 
@@ -348,7 +348,7 @@ class Merger:
                 changeset.put_file(path, written[path])
         writes = changeset.writes()
         committer, now = Person.of(today.git.committer), int(time.time())
-        author = Person(by.name, by.email or committer.email)
+        author = committer.author(by.name, by.email)
         contents = {write.path: write.data if write.source is None else write.source for write in writes}
         forward = sides.theirs if sides.is_forward else ""
         parents = (sides.ours, sides.theirs, forward)

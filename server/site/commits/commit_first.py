@@ -26,6 +26,6 @@ def commit_ahead(
     files, the result contains no commit. The repository's hooks are run. Raises CommitError.
     """
     person, now = Person.of(site.state.settings.git.committer), int(time.time())
-    author = Person(by.name or person.name, by.email or person.email)
+    author = person.author(by.name, by.email)
     full_message = with_trailers(message, by.actor, documents)
     return site.committer.prepare(NewCommit(files, full_message, author, now, person, now, base))

@@ -396,7 +396,7 @@ class Committer:
 
     def _new(self, group: Group) -> NewCommit:
         committer, last = Person.of(self._replica.state.settings.git.committer), group.last
-        author = Person(last.author or committer.name, last.email or committer.email)
+        author = committer.author(last.author, last.email)
         return NewCommit(
             group.files,
             group.message,

@@ -45,6 +45,12 @@ class Person:
         name, _, email = ident.rpartition(" <")
         return cls(name, email.rstrip(">"))
 
+    def author(self, name: str, email: str) -> "Person":
+        """Return the author of a commit whose committer is this person. If the name or the email address is
+        "", the committer's is used.
+        """
+        return Person(name or self.name, email or self.email)
+
     @property
     def ident(self) -> str:
         """Return the name and email address as `Name <email>`, without characters that git does not allow."""
