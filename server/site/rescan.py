@@ -215,8 +215,8 @@ def _join_writes(contents: Contents, written: Collection[Write], joined: Joined)
 
 
 def rescan_committed(contents: Contents, git: GitState, paths: Collection[str]) -> Record:
-    """Return a record with the new timestamps of files that were committed. `git` is the state of the
-    repository after the commit.
+    """Return a record for the change log with new timestamps for the files at `paths`, which have just been
+    committed. `git` is the state of the repository after the commit.
     """
     same = same_files(paths, contents.links)
     owners = _owners(contents, same)

@@ -79,8 +79,8 @@ def timestamps_of_new_draft(context: Context, published: Document) -> Values:
 
 
 def timestamps_of_publishing(context: Context, base: Document, published: Document | None) -> Values:
-    """Return the timestamps to change in the file of a new published version. This file is a copy of the file
-    of `base`.
+    """Return the timestamps to change when `base` is published. The published version's file is a copy of
+    `base`'s file.
     """
     created = _created_timestamp(context, base, (published or base).created_at)
     timestamps: Values = {**created, **timestamp_of_change(context, base)}

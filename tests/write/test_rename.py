@@ -210,7 +210,7 @@ def test_a_media_file(tmp_path: Path) -> None:
         ("content/authors/own.yaml", "content/authors/own.txt.yaml", ""),
         ("author/an", "author/x", 'author "an" does not exist; did you mean "author/ann"?'),
         ("authr/ann", "x", 'nor an existing document in the form TYPE/ID; did you mean "author/ann"?'),
-        ("ann", "x", "ann is neither an existing file nor an existing document in the form TYPE/ID"),
+        ("ann", "x", "No file or document has the name ann; write a document as TYPE/ID"),
         ("content/authors/none.md", "content/authors/x.md", "none.md is neither an existing file"),
         ("author/ann", "article/ann", "Can't rename to article/ann: the content type must stay author"),
         ("content/authors/ann.md", "content/articles/ann.md", "the content type must stay author"),

@@ -355,7 +355,9 @@ class _YamlEditor:
         return self.indented(lines, margin)
 
     def rewrite(self, node: Node, tree: dict[str, Tree], changes: dict[str, Any]) -> None:
-        """Change a file that consists of one mapping in brackets. If possible, it is changed key by key."""
+        """Change a file that consists of a single flow mapping, `{key: value}`. If possible, only the changed
+        keys are rewritten. Otherwise, the whole mapping is.
+        """
         if not self.forced and (made := change_flow(self.text, node, tree, {**tree, **changes})):
             self.cuts.append(Cut(node.start, node.end, made))
             return

@@ -318,7 +318,7 @@ def _require_mergeable(edited: Mapping[str, Edit], odd: Collection[str]) -> None
         )
     if odd_edits := sorted(edited.keys() & set(odd)):
         raise NotTakenOverError(
-            f"{_quote_paths(odd_edits)}: changed here and on the git remote; commit these changes",
+            f"{_quote_paths(odd_edits)}: changed both here and on the git remote; commit the local changes",
             {"files": odd_edits},
         )
 

@@ -251,9 +251,7 @@ def _identify(text: str, context: Context) -> tuple[Type, str]:
     if type_ is None or not document_id:
         types = [type_.singular for type_ in context.snapshot.schema.content_types]
         hint = "" if text.startswith("content/") else _hint(name, types, "", f"/{document_id or 'ID'}")
-        raise NotFoundError(
-            f"{text} is neither an existing file nor an existing document in the form TYPE/ID{hint}"
-        )
+        raise NotFoundError(f"No file or document has the name {text}; write a document as TYPE/ID{hint}")
     return type_, document_id.removesuffix("/")
 
 
