@@ -148,8 +148,8 @@ def merge_order(base: Iterable[Key], ours: Iterable[Key], theirs: Iterable[Key])
 def _insert(merged: list[Key], keys: Sequence[Key], passed: set[Key]) -> None:
     """Insert the keys that `merged` does not yet contain.
 
-    Each key is placed after the key that precedes it in `keys`. If keys in `passed` follow at that position,
-    it is placed after these.
+    Each key is placed after the key that precedes it in `keys`. If the next keys in `merged` are in `passed`,
+    it is placed after them.
     """
     places: dict[Key | None, list[Key]] = {}  # keys to insert, by predecessor
     there, before, waiting = set(merged), None, list[Key]()

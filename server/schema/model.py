@@ -267,8 +267,9 @@ class Type:
 
     @cached_property
     def checked(self) -> tuple[tuple[int, Attribute], ...]:
-        """The attributes with options that require validation, each with its index in a stored row (see
-        `numbered`).
+        """The attributes whose values must be validated because of their options.
+
+        Each attribute has its index in a stored row (see `numbered`).
         """
         return tuple((i, a) for i, a in enumerate(self.attributes.values()) if _has_options(a))
 

@@ -133,8 +133,7 @@ def test_paths_as_seen_from_the_current_folder(root: Path, monkeypatch: pytest.M
         (("author/non", "x"), 'author/non: author "non" does not exist. Nothing was changed.'),
         (
             ("x", "y"),
-            "x: No file or document has the name x; write a document as TYPE/ID. Nothing was "
-            "changed.",
+            "x: No file or document has the name x; write a document as TYPE/ID. Nothing was changed.",
         ),
     ],
 )

@@ -119,7 +119,7 @@ def _keys(text: str, at: int) -> tuple[KeyPath, int]:
 
 
 def _key(written: str) -> str:
-    """Return a key without quotes and escapes."""
+    """Return a key without quotes, and with its escapes decoded."""
     return written if written[0] not in "\"'" else next(iter(tomllib.loads(f"{written} = 0")))
 
 

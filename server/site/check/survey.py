@@ -134,7 +134,10 @@ def _problem(audit: Audit, name: str, first: Document, other: Document) -> Probl
         if missing
         else f"{name} must be the same in all locales, but differs from the value in {first.path}"
     )
-    fix = f"write the same value, or set pluginOptions.i18n.localized of {name} in {other.type.path}"
+    fix = (
+        f"write the same value in all locales, or set pluginOptions.i18n.localized to true for {name} "
+        f"in {other.type.path}"
+    )
     return Problem(other.path, line, message, fix, "warning", column, "shared", (name,))
 
 

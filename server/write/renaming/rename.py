@@ -188,7 +188,7 @@ def _documents_named(context: Context, claim: Claim) -> list[Document]:
 
 
 def _refuse_unreadable(context: Context, claim: Claim, known: Container[str]) -> None:
-    """Raise ConflictError if one of the files with the name in `claim` does not contain a valid document."""
+    """Raise ConflictError if any file with the name in `claim` is not a valid document."""
     for locale, draft, ending in product(context.settings.locales.available, (False, True), ENDINGS):
         path = context.layout.path_of(replace(claim, locale=locale, draft=draft), ending)
         if path not in known and context.layout.claim(path) and context.changeset.exists(path):
