@@ -29,7 +29,7 @@ _ID = re.compile(r"([0-9a-f]{7,64})(?: *; *changed)?", re.IGNORECASE | re.ASCII)
 
 
 class CommitWaiter:
-    """Makes a request wait until the site serves the commit in the request's Bifolio-After header.
+    """Delay of requests until the site serves the commit in the request's Bifolio-After header.
     Thread-safe.
     """
 

@@ -111,7 +111,7 @@ def mark(body: bytes, type_: Type, state: State, budget: Budget) -> bytes:
 
 
 class _Marker:
-    """Adds marks (source maps) to the strings in a parsed response. The response is changed in place."""
+    """Editor that adds marks (source maps) to the strings in a parsed response, in place."""
 
     def __init__(self, state: State, budget: Budget) -> None:
         self.schema: Schema = state.schema

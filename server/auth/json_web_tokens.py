@@ -14,7 +14,7 @@ ALGORITHM = "HS256"
 
 
 class JsonWebTokens:
-    """Creates and verifies JSON Web Tokens for one site.
+    """The JSON Web Tokens for one site.
 
     Each token contains the site's id as its issuer. A site rejects tokens from other sites, even if they use
     the same signing key.

@@ -104,7 +104,7 @@ class FixedProblems:
 
 
 class Problems:
-    """Finds and fixes problems in a served site. Thread-safe."""
+    """Problems in a served site, and the operation that fixes them. Thread-safe."""
 
     def __init__(self, checks: Checks, writes: Writes) -> None:
         self._checks, self._writes = checks, writes
@@ -174,7 +174,7 @@ def _choose(
 
 @dataclass(frozen=True, slots=True)
 class ProblemViewer:
-    """Determines which problems in a site a caller may see and fix."""
+    """View of the problems in a site that one caller may see and fix."""
 
     caller: Caller
     _known: dict[tuple[str, KeyPath, str], bool] = field(default_factory=dict)

@@ -77,7 +77,7 @@ class Caller:
 
 
 class Reader(NamedTuple):
-    """Reads documents of one content type for one actor, in one state and response format.
+    """Reader of documents of one content type for one actor, in one state and response format.
 
     - `users` is a function that returns the index of users. It is called only for queries that involve users.
       If it is None, relations to users are empty.

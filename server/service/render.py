@@ -40,7 +40,7 @@ _STEPS_PER_MEMBER = 2  # one step for following a relation, and one step for ren
 
 
 class Renderer:
-    """Renders the documents in one response. Each selection is compiled only once for each content type.
+    """Renderer of the documents in one response. Each selection is compiled only once for each content type.
 
     `cache_key` is the key under which the snapshot caches rendered documents. If it is None, rendered
     documents are not cached.

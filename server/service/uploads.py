@@ -46,7 +46,7 @@ class StoredFiles:
 
 
 class Uploads:
-    """Writes the media files of a site. Thread-safe."""
+    """Operations that upload, change and delete media files in a site. Thread-safe."""
 
     def __init__(self, site: Site, writes: Writes, bucket: SiteBucket) -> None:
         self._site, self._writes, self._bucket = site, writes, bucket

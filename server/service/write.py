@@ -140,7 +140,7 @@ class Outcome(Generic[Made]):
 
 
 class Writes:
-    """Writes the files of a site, on the served branch or on other branches. Thread-safe.
+    """Write operations on the files of a site, on the served branch or on other branches. Thread-safe.
 
     `sign` is a function that returns the name and email address of the author for an actor's commits. The
     event log records `source` as the origin of the changes.

@@ -10,7 +10,7 @@ from server.bounded import network_of
 
 
 class Limiter:
-    """Applies a rate limit such as `100 per minute` to each client.
+    """Rate limit for each client, such as `100 per minute`.
 
     A client is either a single IPv4 address, or an IPv6 network of the size that providers usually assign to
     one customer.

@@ -131,7 +131,7 @@ CACHE_REPORT_INTERVAL_S = 1.0  # How often each process stores the size of its c
 
 
 class Observer:
-    """Counts the requests that a process handles, and optionally logs them.
+    """Counter of the requests that a process handles. It can also log them.
 
     `kept` is a function that returns the total size of the process's response caches in bytes. If `log` is
     True, one line is logged for each request.

@@ -38,7 +38,7 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receives the bodies of all requests to a process. It must be used on the process's event loop. `folder`
+    """Receiver of the bodies of all requests to a process. It must be used on the process's event loop. `folder`
     is a function that creates the folder for large bodies and returns it.
     """
 

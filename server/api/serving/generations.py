@@ -80,7 +80,7 @@ class _Process:
 
 
 class Generations:
-    """Runs `serve` in one process for each generation, until a signal ends all generations.
+    """Loop that runs `serve` in one process for each generation, until a signal ends all of them.
 
     - `ended` is called when a generation that was retired has ended.
     - `offer` lets another server take over the port. When this happens, all generations retire.

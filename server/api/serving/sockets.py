@@ -27,7 +27,7 @@ def unsent_bytes(connection: Any) -> int:
 
 
 class Acceptor:
-    """Accepts connections from a listening socket that several processes share, up to a maximum number of
+    """Acceptor of connections from a socket that several processes share, up to a maximum number of
     open connections.
 
     It accepts only one connection at a time, so other processes can accept the next connections while this

@@ -49,7 +49,7 @@ class _Place:
 
 
 class Supervisor:
-    """Runs `work` in `count` processes until a signal ends all of them.
+    """Parent process of `count` processes that run `work`, until a signal ends all of them.
 
     `leash` is a pipe from the server's first process (see `generations`). When it contains a byte, each
     worker calls `retire`, finishes its open requests and ends. When the first process closes the pipe, the
