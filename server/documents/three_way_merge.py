@@ -320,10 +320,10 @@ class _Merging:
 def _keyed(
     base: Sequence[Component], ours: Sequence[Component], theirs: Sequence[Component], *, by_id: bool
 ) -> tuple[dict[Hashable, Component], dict[Hashable, Component]]:
-    """Return the components on both sides by key. The key is the component's index in the base. A component
-    that was added gets a new key.
+    """Return two mappings, one for each side, from keys to components. A component that exists in the base
+    has its index there as the key.
 
-    If both sides added the same component, it gets the same key on both sides.
+    An added component gets a new key. If both sides added the same component, they use the same key for it.
     """
     mine: dict[Hashable, Component] = {}
     added: dict[str, list[Hashable]] = {}

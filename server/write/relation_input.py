@@ -37,11 +37,11 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The change to a relation in a request. If `set` is given, it replaces all targets, and `connect` and
-    `disconnect` are ignored.
+    """The change that a request makes to a relation. If `set` is given, it replaces the targets, and
+    `connect` and `disconnect` are ignored.
 
-    Existing targets of the content types in `kept` stay in the relation, because the caller is not permitted
-    to see them.
+    In both cases, existing targets whose content type is in `kept` stay in the relation, because the caller
+    is not permitted to see them.
     """
 
     set: tuple[Target, ...] | None = None

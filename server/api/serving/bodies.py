@@ -38,8 +38,9 @@ class Exchange(Protocol):
 
 
 class Receiver:
-    """Receiver of the bodies of all requests to a process. It must be used on the process's event loop. `folder`
-    is a function that creates the folder for large bodies and returns it.
+    """Receiver of the bodies of all requests to a process. It must be used on the process's event loop.
+
+    `folder` is a function that creates the folder for large bodies and returns it.
     """
 
     def __init__(self, folder: Callable[[], Path]) -> None:

@@ -263,7 +263,9 @@ def _text(context: Context, three: Three, values: Values, path: str, decisions: 
         if lines is not None and _has_values(context, path, lines, three, values):
             return lines
     if theirs and _suffix(path) != _suffix(ours.path):
-        raise ConflictError(f"{ours.path} was renamed to {path}, and was changed on both sides")
+        raise ConflictError(
+            f"{ours.path} was renamed to {path} on one side, and its content was changed on both sides"
+        )
     changes = context.changes(ours.document, values)
     if theirs:
         changes = _with_other_keys(changes, values, (base, ours, theirs), decisions)

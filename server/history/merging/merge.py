@@ -85,7 +85,7 @@ def _exclusive_commit(site: Site, joined: Joined) -> Iterator[LockedIndex]:
     """Context manager: block other commits to the site, and hold the lock on git's index."""
     with site.committer.queue.committing(QUEUE_TIMEOUT_S) as acquired:
         if not acquired:
-            raise CommitError("other commits took too long")
+            raise CommitError("timed out waiting for other commits to finish")
         repository, _ = site.committer.repository()
         remove_own_lock(repository)
         repository.require_quiet()

@@ -43,7 +43,7 @@ def _reserved_reason(path: str, prefix: str) -> str:
 
 
 def _plain(part: str) -> str:
-    """Normalize a path component in the same way as file systems that ignore case, certain characters or
-    suffixes.
+    """Normalize a path component, so that two names become equal if a file system can treat them as the same
+    name. Some file systems ignore case, and some ignore certain characters and suffixes.
     """
     return _IGNORED_END.sub("", _IGNORED_CHARS.sub("", part)).casefold()

@@ -257,7 +257,7 @@ class Committer:
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             try:
                 if not alone:
-                    raise CommitError("other commits took too long")
+                    raise CommitError("timed out waiting for other commits to finish")
                 for write in self.queue.pending():
                     if write.name == name:
                         self._repository_cache = None, 0.0  # Detects hooks that were just added.
@@ -292,7 +292,7 @@ class Committer:
         """
         with self.queue.committing(QUEUE_TIMEOUT_S) as alone:
             if not alone:
-                raise CommitError("other commits took too long")
+                raise CommitError("timed out waiting for other commits to finish")
             repository, by_git = self.repository()
             remove_own_lock(repository)
             repository.require_quiet()
