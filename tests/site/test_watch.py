@@ -238,7 +238,7 @@ BAD: dict[str, tuple[bytes, str, int | None]] = {
     "deep.json": (b"[" * 100_000, "the values are nested too deeply", None),
     "bomb.yaml": (_bomb(), "more than 200000 values", 6),
     "kind.md": (b"---\ntitle: x\ncount: many\n---\n", 'must be a whole number (found "many")', 3),
-    "big.md": (b"x" * 50_000_000, "at most 16 MB", None),
+    "big.md": (b"x" * 50_000_000, "the limit is 16 MB", None),
 }
 
 
