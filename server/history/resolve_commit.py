@@ -63,5 +63,5 @@ def find_named(root: Path, log: CommitLog, name: str) -> str:
             raise ValidationError(f'There is no commit at or before "{name}"')
     if not commit:
         require_git(root)
-        raise ValidationError(f'"{name[:100]}" is not a commit, tag, branch or time such as 2026-11-01')
+        raise ValidationError(f'"{name[:100]}" is not a commit, tag or branch, nor a date such as 2026-11-01')
     return commit

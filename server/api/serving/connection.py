@@ -569,7 +569,7 @@ class Exchange:
         self._finish()
 
     def give_up(self) -> None:
-        """Close the connection at once, so that the client detects the response as incomplete."""
+        """Close the connection at once, so that the client can tell that the response is incomplete."""
         self.connection.give_up()
 
     def _whole(self, head: EncodedHead, more: bytes) -> bytes:

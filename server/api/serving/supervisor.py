@@ -275,7 +275,8 @@ def _heed(lifeline: int, retire: Callable[[], None] | None) -> None:
     """Wait for a command from the supervisor. If the supervisor writes a byte to the pipe `lifeline`, retire
     this worker. If the pipe is closed, end this worker.
 
-    To end the worker, send SIGTERM to it. If it is still running after STOP_TIMEOUT_S, exit immediately.
+    The worker ends by sending SIGTERM to itself. If it is still running after STOP_TIMEOUT_S, it exits
+    immediately.
     """
     if os.read(lifeline, 1) and retire:
         retire()

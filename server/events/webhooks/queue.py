@@ -175,7 +175,7 @@ def replay_since(
 
 
 def replay_one(connection: Connection, name: str, webhook_id: str, at: float) -> Delivery | None:
-    """Queue a delivery again, unless it is still open. Return the delivery, or None if the delivery id is
+    """Queue a delivery again, unless it is still pending. Return the delivery, or None if the delivery id is
     unknown.
     """
     delivery = by_id(connection, name, webhook_id)

@@ -224,7 +224,7 @@ def positions_in(text: str) -> Positions:
 
 
 def _everything(text: str) -> Iterator[tuple[KeyPath, int, Value | None]]:
-    """Yield the path, the start and the value of each statement, and of each value nested in it."""
+    """Yield the path, the start offset and the value, for each statement and for each value inside one."""
     for statement in statements(text):
         yield statement.path, statement.start, statement.value
         waiting = [(statement.path, statement.value)] if statement.value else []
